@@ -1,0 +1,2 @@
+//! (skeleton)
+#![allow(unsafe_code)]

@@ -1,0 +1,39 @@
+//! Every cap of the profiler, each with its reason. A thing that reaches a cap is counted and shown, never dropped silently.
+
+/// Visible Python frames per thread. Deeper calls are counted, not stored. Real plugins stay under 60; 256 entries keep one thread's shadow
+/// stack at two pages.
+pub const PYTHON_FRAMES: usize = 256;
+
+/// Threads that can own a shadow stack in one session. A slot is kept until the session ends, so that a sample never reads another
+/// thread's frames.
+pub const PYTHON_THREADS: usize = 256;
+
+/// Leaf-most native frames kept of one stack.
+pub const LEAF_FRAMES: usize = 256;
+
+/// Root-most native frames kept of one stack when it is deeper than [`LEAF_FRAMES`]; one frame says how many were left out between.
+pub const ROOT_FRAMES: usize = 256;
+
+/// Default sampling interval in microseconds: 4 ms, spark's own default.
+pub const DEFAULT_INTERVAL_MICROS: u64 = 4_000;
+
+/// Shortest interval in microseconds. Below it the handler's own time would dominate.
+pub const MIN_INTERVAL_MICROS: u64 = 100;
+
+/// Longest interval in microseconds. Above it a profile of a minute holds too few samples to read.
+pub const MAX_INTERVAL_MICROS: u64 = 1_000_000;
+
+/// Shortest `--timeout` in seconds; spark asks for the same.
+pub const MIN_TIMEOUT_SECONDS: u64 = 10;
+
+/// Longest `--timeout` in seconds: a day. Nobody reads a longer foreground profile.
+pub const MAX_TIMEOUT_SECONDS: u64 = 86_400;
+
+/// Longest comment in characters: it is one line on the profile's page.
+pub const COMMENT_CHARS: usize = 500;
+
+/// Deepest exported stack. The viewer breaks at about 1000 and spark cuts at 300.
+pub const EXPORT_DEPTH: usize = 300;
+
+/// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
+pub const NAME_CHARS: usize = 150;

@@ -1,0 +1,102 @@
+//! Figures that say how good a session's data is. They go into the profile's metadata and, in short, into `spark profiler info`.
+
+use super::code::Category;
+use super::loss::Losses;
+use super::sample::StackEnd;
+
+/// Whether Python frames are attributed, and if not, why.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum PythonState {
+    /// There is no Python in the process.
+    #[default]
+    Absent,
+    /// Python is here but cannot be attributed; the text says why in a user's words.
+    Unsupported(String),
+    /// The session waits for the interpreter.
+    Attaching,
+    /// Frames are attributed.
+    Active,
+    /// Frames were attributed and no longer are; the text says why in a user's words. Those seen before are kept.
+    Degraded(String),
+}
+
+/// How often each monitoring event arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EventCounts {
+    /// PY_START
+    pub start: u64,
+    /// PY_RESUME
+    pub resume: u64,
+    /// PY_THROW
+    pub throw: u64,
+    /// PY_RETURN
+    pub ret: u64,
+    /// PY_YIELD
+    pub yielded: u64,
+    /// PY_UNWIND
+    pub unwind: u64,
+}
+
+/// The Python side of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PythonDiagnostics {
+    /// State at the time of asking.
+    pub state: PythonState,
+    /// e.g. `3.13.0`, empty without Python.
+    pub version: String,
+    /// e.g. `CPython`, empty without Python.
+    pub implementation: String,
+    /// How often each event arrived.
+    pub events: EventCounts,
+    /// Threads that own a shadow stack.
+    pub threads: u32,
+    /// Threads that found none free.
+    pub threads_refused: u64,
+    /// Deepest Python stack seen.
+    pub deepest: u32,
+    /// How often a stack went beyond the cap.
+    pub truncations: u64,
+    /// Entries dropped because their eval frame had ended without an event.
+    pub stale_dropped: u64,
+    /// Leave events whose code was not on the stack.
+    pub unmatched_leaves: u64,
+    /// Code objects by category, in the order of [`Category::ALL`].
+    pub codes: [u32; Category::ALL.len()],
+    /// Look-ups answered by a thread's cache are not counted one by one; this counts the others.
+    pub cache_misses: u64,
+    /// Code objects that could not be registered.
+    pub registration_failures: u64,
+    /// Anything a callback could not do.
+    pub callback_failures: u64,
+}
+
+/// The native side of a session, merged samples included.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SamplerDiagnostics {
+    /// Samples with a stack, repeated ones included.
+    pub samples: u64,
+    /// Samples that repeated the previous stack of an idle thread.
+    pub repeated: u64,
+    /// Samples lost, by reason.
+    pub losses: Losses,
+    /// Native stacks by how they ended, in the order of [`StackEnd::ALL`].
+    pub ends: [u64; StackEnd::ALL.len()],
+    /// Signals that were not ours and were passed on.
+    pub foreign_signals: u64,
+    /// Shadow stacks found.
+    pub python_snapshots: u64,
+    /// Shadow stacks that were being written.
+    pub python_torn: u64,
+    /// Samples with at least one Python frame placed.
+    pub attributed: u64,
+    /// Python entries placed at a native frame.
+    pub entries_placed: u64,
+    /// Python entries with no native frame to stand at.
+    pub entries_missed: u64,
+    /// Python entries that had no anchor yet.
+    pub entries_unanchored: u64,
+    /// Median of the time the handler took, in nanoseconds of its own clock; 0 when not measured.
+    pub handler_median_nanos: u64,
+    /// 99th percentile of the same.
+    pub handler_p99_nanos: u64,
+}

@@ -1,0 +1,19 @@
+//! Plain data that the layers hand to each other: ids, time, frames, samples, losses. No logic beyond construction and display.
+
+mod code;
+mod diagnostics;
+mod frame;
+mod ids;
+mod loss;
+mod module;
+mod sample;
+mod time;
+
+pub use code::{Category, CodeInfo};
+pub use diagnostics::{EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use frame::{NativeFrame, PythonEntry};
+pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
+pub use loss::{Losses, SampleLoss};
+pub use module::{BuildId, Module};
+pub use sample::{PythonPart, Sample, StackEnd};
+pub use time::{MonotonicNanos, WallMillis};
