@@ -1,2 +1,4 @@
-//! (skeleton)
+//! The plugin as Endstone sees it.
 #![allow(unsafe_code)]
+
+pub mod abi;
