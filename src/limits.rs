@@ -38,6 +38,14 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
+/// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
+pub const WINDOW_TICKS: usize = 2_400;
+
+/// Notices that wait for delivery. They are fetched every tick; a server that stands still for minutes gets the newest ones.
+pub const WAITING_NOTICES: usize = 64;
+
+/// Longest wait for a running session to be saved when the plugin is disabled, in seconds. An owner who stops the server waits this long at most.
+pub const SHUTDOWN_SECONDS: u64 = 5;
 /// Length of a window in nanoseconds: spark's windows are minutes, and the viewer draws them as such.
 pub const WINDOW_NANOS: u64 = 60_000_000_000;
 
