@@ -1,2 +1,11 @@
-//! (skeleton)
+//! The only lock-free code. Everything here is generic: it knows no stacks, samples or Python.
 #![allow(unsafe_code)]
+
+mod pool;
+mod primitive;
+mod published;
+mod slots;
+
+pub use pool::Pool;
+pub use published::{Published, Publisher, Reading};
+pub use slots::{Filling, Owner, Slots, TakenBack, Ticket};
