@@ -4,8 +4,10 @@
 mod pool;
 mod primitive;
 mod published;
+mod seqlock;
 mod slots;
 
 pub use pool::Pool;
 pub use published::{Published, Publisher, Reading};
+pub use seqlock::{ReadError, SeqStack};
 pub use slots::{Filling, Owner, Slots, TakenBack, Ticket};
