@@ -2,4 +2,10 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+pub mod errno;
+pub mod fork;
+pub mod maps;
+pub mod mem;
+pub mod signal;
+pub mod task;
 pub mod thread;
