@@ -7,5 +7,6 @@ pub mod fork;
 pub mod maps;
 pub mod mem;
 pub mod signal;
+pub mod sleep;
 pub mod task;
 pub mod thread;
