@@ -58,3 +58,9 @@ pub const EXPORT_ROOT_FRAMES: usize = 150;
 
 /// Longest exported class name in characters, so that class and method stay under the 300 at which the viewer's page stretches.
 pub const CLASS_CHARS: usize = 100;
+
+/// Names tried for a new file. Exports of one second get a number each; a hundred of them means that something else is wrong.
+pub const FILE_NAME_TRIES: usize = 100;
+
+/// Buffer of a file that is being written, in bytes: few system calls, little memory.
+pub const WRITE_BUFFER_BYTES: usize = 256 * 1024;

@@ -6,6 +6,7 @@ mod glue;
 mod layout;
 mod metadata;
 pub mod pb;
+mod save;
 mod shorten;
 mod sources;
 #[cfg(test)]
@@ -14,4 +15,5 @@ mod test_support;
 pub use encode::encode;
 pub use frames::NativeNames;
 pub use metadata::{Creator, Grouping, ProfileMetadata, ThreadSelection};
+pub use save::{save, write};
 pub use sources::Source;

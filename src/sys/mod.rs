@@ -2,4 +2,7 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+mod private_dir;
 pub mod thread;
+
+pub use private_dir::{PrivateDir, PrivateDirError};
