@@ -23,8 +23,8 @@ pub const MIN_INTERVAL_MICROS: u64 = 100;
 /// Longest interval in microseconds. Above it a profile of a minute holds too few samples to read.
 pub const MAX_INTERVAL_MICROS: u64 = 1_000_000;
 
-/// Shortest `--timeout` in seconds; spark asks for the same.
-pub const MIN_TIMEOUT_SECONDS: u64 = 10;
+/// Shortest `--timeout` in seconds: spark asks for more than 10.
+pub const MIN_TIMEOUT_SECONDS: u64 = 11;
 
 /// Longest `--timeout` in seconds: a day. Nobody reads a longer foreground profile.
 pub const MAX_TIMEOUT_SECONDS: u64 = 86_400;
@@ -38,6 +38,48 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
+/// Longest command line in bytes that is parsed. The client's chat allows 512 characters; a console line with a long comment fits easily.
+pub const COMMAND_LINE_BYTES: usize = 4096;
+
+/// Longest piece of foreign text (a word that was not understood, a name) that an answer repeats, in characters: an answer stays one line.
+pub const ECHO_CHARS: usize = 40;
+
+/// Plugins that a profile lists. A server with more than this many is not known.
+pub const PLUGINS: usize = 1_000;
+/// Largest unwind section that is copied, in bytes. The largest known server has 20 MiB of it; a larger figure is a damaged header.
+pub const UNWIND_SECTION_BYTES: usize = 256 << 20;
+
+/// Most functions of one module that unwind data is indexed for. At 8 bytes each this is 64 MiB; the largest known server has under a million.
+pub const UNWIND_ENTRIES: usize = 8 << 20;
+
+/// Longest single entry of unwind data that is interpreted, in bytes: it bounds the time a handler can spend on one. The longest seen in
+/// interpreters' main loops are a few thousand.
+pub const UNWIND_ENTRY_BYTES: u32 = 64 << 10;
+
+/// Most frames the unwinder steps over before it gives a stack up: at some ten nanoseconds each this bounds the handler to a few tenths of a millisecond.
+pub const UNWIND_STEPS: u32 = 16_384;
+
+/// Signal frames one stack may hold. Each may move the stack pointer anywhere (alternate stacks), so they are counted to rule out loops.
+pub const SIGNAL_FRAMES: u32 = 8;
+
+/// Unwinding contexts: handlers that can run at the same time. The sampler asks one thread after the other, so more than two are rarely in use.
+pub const UNWIND_CONTEXTS: usize = 8;
+
+/// Rules one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
+pub const CACHED_RULES: usize = 4096;
+
+/// Capture slots: requests that can be open at the same time.
+pub const CAPTURE_SLOTS: usize = 64;
+
+/// Stack that must be left below the interrupted frame for the handler to work, in bytes.
+pub const HANDLER_STACK_BYTES: u64 = 32 << 10;
+
+/// Unloaded modules that are remembered, so that a library that comes and goes stays one module. Programs that do so use a handful.
+pub const UNLOADED_MODULES: usize = 64;
+
+/// Most bytes read of one run of notes in search of the build id. It stands in the first hundred.
+pub const NOTE_BYTES: usize = 64 << 10;
+
 /// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
 pub const WINDOW_TICKS: usize = 2_400;
 
@@ -46,6 +88,7 @@ pub const WAITING_NOTICES: usize = 64;
 
 /// Longest wait for a running session to be saved when the plugin is disabled, in seconds. An owner who stops the server waits this long at most.
 pub const SHUTDOWN_SECONDS: u64 = 5;
+
 /// Length of a window in nanoseconds: spark's windows are minutes, and the viewer draws them as such.
 pub const WINDOW_NANOS: u64 = 60_000_000_000;
 
