@@ -130,3 +130,23 @@ pub const STOP_NANOS: u64 = 200_000_000;
 
 /// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
 pub const SLEEP_NANOS: u64 = 50_000_000;
+/// Names tried for a new file. Exports of one second get a number each; a hundred of them means that something else is wrong.
+pub const FILE_NAME_TRIES: usize = 100;
+
+/// Buffer of a file that is being written, in bytes: few system calls, little memory.
+pub const WRITE_BUFFER_BYTES: usize = 256 * 1024;
+
+/// Largest file that is read for names: larger than any server binary, and offsets stay far from overflow.
+pub const SYMBOL_FILE_BYTES: u64 = 2 << 30;
+
+/// Largest symbol and string table together of one module: ten times that of a large server with all its symbols.
+pub const SYMBOL_TABLE_BYTES: u64 = 512 << 20;
+
+/// Largest image of the kernel's own library: it has two or three pages.
+pub const VDSO_BYTES: u64 = 1 << 20;
+
+/// Bytes of a symbol that are looked at. C++ templates reach 20 KiB.
+pub const MANGLED_BYTES: usize = 64 * 1024;
+
+/// Longest demangled name in bytes; it is shortened for the viewer afterwards.
+pub const DEMANGLED_BYTES: usize = 64 * 1024;

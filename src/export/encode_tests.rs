@@ -82,7 +82,7 @@ fn plugin(module: &str, name: &str) -> CodeInfo {
 }
 
 fn encoded(snapshot: &Snapshot, metadata: &ProfileMetadata) -> pb::SamplerData {
-    encode(snapshot, &mut names, metadata)
+    encode_with(snapshot, &mut names, metadata)
 }
 
 /// The tree as indented lines with milliseconds per window.

@@ -6,12 +6,14 @@ mod glue;
 mod layout;
 mod metadata;
 pub mod pb;
+mod save;
 mod shorten;
 mod sources;
 #[cfg(test)]
 mod test_support;
 
-pub use encode::encode;
+pub use encode::{encode, encode_with};
 pub use frames::NativeNames;
 pub use metadata::{Creator, Grouping, ProfileMetadata, ThreadSelection};
+pub use save::{save, write};
 pub use sources::Source;
