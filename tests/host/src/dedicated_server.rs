@@ -253,7 +253,7 @@ extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &m
 
 /// Sleeps until the monotonic clock reads `deadline`, also when signals interrupt the sleep.
 #[inline(never)]
-#[unsafe(export_name = "_ZN14ServerInstance20_sleepUntilNextTickEm")]
+#[unsafe(export_name = "_ZN14ServerInstance19_sleepUntilNextTickEm")]
 extern "C" fn sleep_until(deadline: u64) {
     let time = libc::timespec {
         tv_sec: (deadline / 1_000_000_000) as libc::time_t,
