@@ -23,8 +23,8 @@ pub const MIN_INTERVAL_MICROS: u64 = 100;
 /// Longest interval in microseconds. Above it a profile of a minute holds too few samples to read.
 pub const MAX_INTERVAL_MICROS: u64 = 1_000_000;
 
-/// Shortest `--timeout` in seconds; spark asks for the same.
-pub const MIN_TIMEOUT_SECONDS: u64 = 10;
+/// Shortest `--timeout` in seconds: spark asks for more than 10.
+pub const MIN_TIMEOUT_SECONDS: u64 = 11;
 
 /// Longest `--timeout` in seconds: a day. Nobody reads a longer foreground profile.
 pub const MAX_TIMEOUT_SECONDS: u64 = 86_400;
@@ -37,3 +37,12 @@ pub const EXPORT_DEPTH: usize = 300;
 
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
+
+/// Longest command line in bytes that is parsed. The client's chat allows 512 characters; a console line with a long comment fits easily.
+pub const COMMAND_LINE_BYTES: usize = 4096;
+
+/// Longest piece of foreign text (a word that was not understood, a name) that an answer repeats, in characters: an answer stays one line.
+pub const ECHO_CHARS: usize = 40;
+
+/// Plugins that a profile lists. A server with more than this many is not known.
+pub const PLUGINS: usize = 1_000;
