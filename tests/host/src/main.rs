@@ -27,12 +27,12 @@
 //!
 //! Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
 
-mod abi;
 mod command_map;
 mod console;
 mod dedicated_server;
 mod endstone_server;
 mod error;
+mod event;
 mod image;
 mod level;
 mod load;
@@ -43,6 +43,7 @@ mod probes;
 mod runtime;
 mod say;
 mod server_instance;
+mod share;
 mod usage;
 
 use std::path::Path;
