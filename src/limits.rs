@@ -46,3 +46,25 @@ pub const ECHO_CHARS: usize = 40;
 
 /// Plugins that a profile lists. A server with more than this many is not known.
 pub const PLUGINS: usize = 1_000;
+
+/// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
+pub const WINDOW_TICKS: usize = 2_400;
+
+/// Notices that wait for delivery. They are fetched every tick; a server that stands still for minutes gets the newest ones.
+pub const WAITING_NOTICES: usize = 64;
+
+/// Longest wait for a running session to be saved when the plugin is disabled, in seconds. An owner who stops the server waits this long at most.
+pub const SHUTDOWN_SECONDS: u64 = 5;
+
+/// Length of a window in nanoseconds: spark's windows are minutes, and the viewer draws them as such.
+pub const WINDOW_NANOS: u64 = 60_000_000_000;
+
+/// Nodes of one thread's call tree. The viewer takes seconds for 200,000; at 40 bytes each this many are some 15 MB. Beyond it a stack ends
+/// in a frame that says so.
+pub const TREE_NODES: usize = 300_000;
+
+/// Root-most frames kept of an exported stack that is deeper than [`EXPORT_DEPTH`].
+pub const EXPORT_ROOT_FRAMES: usize = 150;
+
+/// Longest exported class name in characters, so that class and method stay under the 300 at which the viewer's page stretches.
+pub const CLASS_CHARS: usize = 100;

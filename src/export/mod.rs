@@ -1,1 +1,3 @@
-//! (skeleton)
+//! From a frozen snapshot to the file that the spark viewer opens.
+
+pub mod pb;

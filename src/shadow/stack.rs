@@ -1,0 +1,242 @@
+//! One thread's shadow stack: what its callbacks write.
+//!
+//! **Problem.** CPython reports that Python functions are entered and left, but not always: a generator that is closed early, or a
+//! thread that was inside functions before monitoring began, gives a leave without an enter or the reverse. The stack must stay right, or become right
+//! again, whatever comes.
+//!
+//! **Algorithm.** Every event carries an *anchor*: the address on the C stack of the frame that evaluates the Python frame. C stacks grow
+//! downwards and eval frames nest, so anchors never grow from outer to inner entries. An event from anchor `a` proves that nothing deeper
+//! than `a` runs any more: entries with a lower anchor are stale, whatever became of their leave event, and are dropped and counted. A
+//! leave takes its own entry, found by anchor and tag, with whatever stale entries stand above it; a leave that finds none changes nothing else.
+//!
+//! **Price.** In the ordinary case an enter is two loads, two compares and three stores, a leave two loads, two compares and one store.
+//!
+//! **Assumptions.** Only the thread that claimed the stack calls `enter`, `leave` and `seed`. A second writer could not break memory safety,
+//! only the contents.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::reader::{ReadBuffer, ShadowRead};
+use crate::limits::PYTHON_FRAMES;
+use crate::model::{CodeId, PythonEntry};
+use crate::sync::SeqStack;
+
+/// Entries in store: the floor and the visible frames.
+const STORED: usize = PYTHON_FRAMES + 1;
+
+/// Anchor of the floor and of entries whose anchor is not known: above every stack address, so that no event takes it for stale.
+const UNANCHORED: u64 = u64::MAX;
+
+/// The floor, an entry below all frames that matches no event and spares a test for "empty".
+const FLOOR: [u64; 2] = [UNANCHORED, 0];
+
+/// Length of a stack without frames: the floor.
+const EMPTY: u32 = 1;
+
+/// See the module's text.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct ShadowStack {
+    /// Each entry is an anchor and `tag << 32 | code id`.
+    entries: SeqStack<STORED>,
+    /// Lengths below this need no bookkeeping: the greatest length so far, at most [`STORED`].
+    known_length: AtomicU32,
+    /// Greatest number of frames so far, hidden ones included.
+    deepest: AtomicU32,
+    truncations: AtomicU64,
+    stale_dropped: AtomicU64,
+    unmatched_leaves: AtomicU64,
+}
+
+/// What a stack counted since it was claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct StackFigures {
+    pub(super) deepest: u32,
+    pub(super) truncations: u64,
+    pub(super) stale_dropped: u64,
+    pub(super) unmatched_leaves: u64,
+}
+
+/// Adds to a counter that only this thread writes.
+fn count(counter: &AtomicU64, by: u64) {
+    // Relaxed twice: one writer; readers want the figure, not an order.
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
+fn tag_of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+impl ShadowStack {
+    pub(super) const fn new() -> Self {
+        ShadowStack {
+            entries: SeqStack::new(),
+            known_length: AtomicU32::new(0),
+            deepest: AtomicU32::new(0),
+            truncations: AtomicU64::new(0),
+            stale_dropped: AtomicU64::new(0),
+            unmatched_leaves: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes it an empty stack of a thread that has just claimed it.
+    pub(super) fn open(&self) {
+        self.close();
+        self.entries.push(FLOOR);
+    }
+
+    /// Makes it nobody's stack: events are ignored and readers find none.
+    pub(super) fn close(&self) {
+        self.entries.truncate(0);
+        // Relaxed: nobody writes the stack now; readers want figures, not an order.
+        self.known_length.store(0, Ordering::Relaxed);
+        self.deepest.store(0, Ordering::Relaxed);
+        self.truncations.store(0, Ordering::Relaxed);
+        self.stale_dropped.store(0, Ordering::Relaxed);
+        self.unmatched_leaves.store(0, Ordering::Relaxed);
+    }
+
+    /// A Python frame was entered (started, resumed or thrown into) at `anchor`. `tag` is what the leave event of the same code object will
+    /// carry; equal tags of different code objects do harm only when an event is missing.
+    #[inline(always)]
+    pub fn enter(&self, anchor: u64, code: CodeId, tag: u32) {
+        let length = self.entries.len();
+        let entry = [anchor, u64::from(tag) << 32 | u64::from(code.get())];
+        match self.entries.entry(length.wrapping_sub(1)) {
+            // Relaxed: this thread's own figure.
+            Some([top, _]) if top >= anchor && length < self.known_length.load(Ordering::Relaxed) => {
+                self.entries.push(entry);
+            }
+            _ => self.enter_slow(length, entry),
+        }
+    }
+
+    /// A Python frame was left (returned, yielded or unwound) at `anchor`.
+    #[inline(always)]
+    pub fn leave(&self, anchor: u64, tag: u32) {
+        let length = self.entries.len();
+        match self.entries.entry(length.wrapping_sub(1)) {
+            Some([top, word]) if top == anchor && tag_of(word) == tag => self.entries.truncate(length - 1),
+            _ => self.leave_slow(length, anchor, tag),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_slow(&self, length: u32, entry: [u64; 2]) {
+        if length < EMPTY {
+            return;
+        }
+        let length = self.drop_deeper_than(length, entry[0]);
+        self.entries.push(entry);
+        if length == STORED as u32 {
+            count(&self.truncations, 1);
+        }
+        // The floor is not a frame: a length before the push is the number of frames after it.
+        // Relaxed: this thread's own figures.
+        if length > self.deepest.load(Ordering::Relaxed) {
+            self.deepest.store(length, Ordering::Relaxed);
+            self.known_length
+                .store((length + 1).min(STORED as u32), Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_slow(&self, length: u32, anchor: u64, tag: u32) {
+        if length < EMPTY {
+            return;
+        }
+        let length = self.drop_deeper_than(length, anchor);
+        if length > STORED as u32 {
+            // A hidden frame: which one cannot be told, so its leave is taken for the innermost.
+            self.entries.truncate(length - 1);
+            return;
+        }
+        for index in (EMPTY..length).rev() {
+            let Some([at, word]) = self.entries.entry(index) else {
+                break;
+            };
+            if at > anchor && at != UNANCHORED {
+                break;
+            }
+            if tag_of(word) == tag {
+                count(&self.stale_dropped, u64::from(length - 1 - index));
+                self.entries.truncate(index);
+                return;
+            }
+        }
+        count(&self.unmatched_leaves, 1);
+    }
+
+    /// Drops the entries that are deeper than `anchor`, hidden ones included; returns the new length.
+    fn drop_deeper_than(&self, length: u32, anchor: u64) -> u32 {
+        let mut kept = length;
+        // Hidden frames are at least as deep as the innermost stored one, so they go when that one goes.
+        let mut index = length.min(STORED as u32);
+        while let Some([at, _]) = index.checked_sub(1).and_then(|top| self.entries.entry(top)) {
+            if at >= anchor {
+                break;
+            }
+            index -= 1;
+            kept = index;
+        }
+        if kept < length {
+            count(&self.stale_dropped, u64::from(length - kept));
+            self.entries.truncate(kept);
+        }
+        kept
+    }
+
+    /// Puts frames that ran before the session, outermost first, on a stack that has none yet. They have no anchor; readers get it as 0.
+    pub fn seed(&self, frames: impl IntoIterator<Item = (CodeId, u32)>) {
+        if self.entries.len() == EMPTY {
+            for (code, tag) in frames {
+                self.enter(UNANCHORED, code, tag);
+            }
+        }
+    }
+
+    /// Frames on the stack, hidden ones included.
+    pub fn depth(&self) -> u32 {
+        self.entries.len().saturating_sub(EMPTY)
+    }
+
+    /// One attempt to copy the stack; at most [`PYTHON_FRAMES`] steps.
+    #[inline]
+    pub fn read(&self, out: &mut ReadBuffer) -> ShadowRead {
+        let read = self.entries.read(|index, [anchor, word]| {
+            if let Some(index) = index.checked_sub(EMPTY as usize) {
+                let anchor = if anchor == UNANCHORED { 0 } else { anchor };
+                let code = CodeId::new(word as u32);
+                out.put(index, PythonEntry { anchor, code });
+            }
+        });
+        match read {
+            Err(_) => ShadowRead::Torn,
+            Ok(0) => ShadowRead::NoStack,
+            Ok(length) => {
+                let frames = length - EMPTY;
+                let hidden = frames.saturating_sub(PYTHON_FRAMES as u32);
+                ShadowRead::Frames {
+                    count: (frames - hidden) as usize,
+                    hidden,
+                }
+            }
+        }
+    }
+
+    pub(super) fn figures(&self) -> StackFigures {
+        // Relaxed: figures, not an order.
+        StackFigures {
+            deepest: self.deepest.load(Ordering::Relaxed),
+            truncations: self.truncations.load(Ordering::Relaxed),
+            stale_dropped: self.stale_dropped.load(Ordering::Relaxed),
+            unmatched_leaves: self.unmatched_leaves.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "stack_tests.rs"]
+mod tests;

@@ -1,0 +1,162 @@
+//! The process-wide table of shadow stacks.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::index::TidIndex;
+use super::reader::{ReadBuffer, ShadowRead};
+use super::stack::ShadowStack;
+use crate::limits::PYTHON_THREADS;
+use crate::model::Tid;
+
+/// All threads' shadow stacks. About a megabyte of zeroes, of which only the pages in use are ever backed by memory; it is never freed, so a
+/// straggling callback or handler can touch nothing that is gone.
+///
+/// A slot is given to a thread once per session and stays its own until [`ShadowTable::reset`], even when the thread ends. The kernel
+/// reuses thread ids: the newest claim of an id is the one that readers find, and a dead thread's slot is never written again.
+#[derive(Debug)]
+pub struct ShadowTable {
+    index: TidIndex,
+    /// Slots given away.
+    claimed: AtomicU32,
+    /// Claims that found none free.
+    refused: AtomicU64,
+    stacks: [ShadowStack; PYTHON_THREADS],
+}
+
+/// What all stacks counted since the last reset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ShadowFigures {
+    /// Threads that own a shadow stack.
+    pub threads: u32,
+    /// Threads that found none free.
+    pub refused: u64,
+    /// Deepest stack, hidden frames included.
+    pub deepest: u32,
+    /// How often a stack went beyond the cap.
+    pub truncations: u64,
+    /// Entries dropped because their eval frame had ended without an event.
+    pub stale_dropped: u64,
+    /// Leave events whose code was not on the stack.
+    pub unmatched_leaves: u64,
+}
+
+static GLOBAL: ShadowTable = ShadowTable::new();
+
+impl ShadowTable {
+    /// The only table that callbacks and handlers use.
+    pub fn global() -> &'static ShadowTable {
+        &GLOBAL
+    }
+
+    /// A table of its own, for a test.
+    #[allow(clippy::new_without_default)] // A megabyte is made on purpose or not at all.
+    pub const fn new() -> Self {
+        ShadowTable {
+            index: TidIndex::new(),
+            claimed: AtomicU32::new(0),
+            refused: AtomicU64::new(0),
+            stacks: [const { ShadowStack::new() }; PYTHON_THREADS],
+        }
+    }
+
+    /// Gives the calling thread, whose id is `tid`, an empty stack; `None` when all are taken (counted). The number tells slots apart and is
+    /// below [`PYTHON_THREADS`].
+    pub fn claim(&self, tid: Tid) -> Option<(usize, &ShadowStack)> {
+        let more = |claimed: u32| (claimed < PYTHON_THREADS as u32).then(|| claimed + 1);
+        // Relaxed: the number alone makes the slot this thread's; `reset` runs when no thread claims.
+        let number = self.claimed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        let slot = number
+            .ok()
+            .and_then(|number| Some((number as usize, self.stacks.get(number as usize)?)));
+        match slot {
+            Some((_, stack)) => stack.open(),
+            None => {
+                // Relaxed: a figure.
+                self.refused.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        // Without a slot too: a dead thread with the same id must not be taken for this one.
+        self.index.set(tid, slot.map(|(number, _)| number));
+        slot
+    }
+
+    /// One bounded attempt to copy the stack of `tid`. Async-signal-safe: loads and stores only.
+    #[inline]
+    pub fn read(&self, tid: Tid, out: &mut ReadBuffer) -> ShadowRead {
+        match self.index.find(tid).and_then(|slot| self.stacks.get(slot)) {
+            Some(stack) => stack.read(out),
+            None => ShadowRead::NoStack,
+        }
+    }
+
+    /// Frees all slots. No callback may run meanwhile; readers may.
+    pub fn reset(&self) {
+        self.index.clear();
+        // Relaxed, here and below: the caller made sure that no thread claims; what makes that sure also orders this.
+        let claimed = self.claimed.load(Ordering::Relaxed) as usize;
+        self.stacks.iter().take(claimed).for_each(ShadowStack::close);
+        self.refused.store(0, Ordering::Relaxed);
+        self.claimed.store(0, Ordering::Relaxed);
+    }
+
+    /// The counts, at any time, from any thread.
+    pub fn figures(&self) -> ShadowFigures {
+        // Relaxed: figures, not an order.
+        let threads = self.claimed.load(Ordering::Relaxed);
+        let none = ShadowFigures {
+            threads,
+            refused: self.refused.load(Ordering::Relaxed),
+            ..ShadowFigures::default()
+        };
+        let stacks = self.stacks.iter().take(threads as usize);
+        stacks.map(ShadowStack::figures).fold(none, |sum, one| ShadowFigures {
+            deepest: sum.deepest.max(one.deepest),
+            truncations: sum.truncations + one.truncations,
+            stale_dropped: sum.stale_dropped + one.stale_dropped,
+            unmatched_leaves: sum.unmatched_leaves + one.unmatched_leaves,
+            ..sum
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CodeId;
+
+    static TABLE: ShadowTable = ShadowTable::new();
+
+    #[test]
+    fn slots_are_kept_until_reset_and_the_newest_claim_of_an_id_wins() {
+        let mut buffer = ReadBuffer::new();
+        let (_, first) = TABLE.claim(Tid::new(10)).unwrap();
+        first.enter(1000, CodeId::new(1), 1);
+        assert_eq!(
+            TABLE.read(Tid::new(10), &mut buffer),
+            ShadowRead::Frames { count: 1, hidden: 0 }
+        );
+        assert_eq!(TABLE.read(Tid::new(11), &mut buffer), ShadowRead::NoStack);
+
+        let (_, second) = TABLE.claim(Tid::new(10)).unwrap();
+        assert!(!std::ptr::eq(first, second));
+        assert_eq!(
+            TABLE.read(Tid::new(10), &mut buffer),
+            ShadowRead::Frames { count: 0, hidden: 0 }
+        );
+
+        for n in 2..PYTHON_THREADS as i32 {
+            assert!(TABLE.claim(Tid::new(100 + n)).is_some());
+        }
+        second.enter(1000, CodeId::new(1), 1);
+        assert!(TABLE.claim(Tid::new(10)).is_none());
+        assert_eq!(TABLE.read(Tid::new(10), &mut buffer), ShadowRead::NoStack);
+        assert_eq!(TABLE.figures().refused, 1);
+        assert_eq!(TABLE.figures().threads, PYTHON_THREADS as u32);
+
+        TABLE.reset();
+        assert_eq!(TABLE.figures(), ShadowFigures::default());
+        assert_eq!(TABLE.read(Tid::new(102), &mut buffer), ShadowRead::NoStack);
+        second.enter(1000, CodeId::new(1), 1);
+        assert_eq!(second.depth(), 0);
+    }
+}
