@@ -1,1 +1,13 @@
-//! (skeleton)
+//! What a session has seen: samples merged into call trees, minute by minute. Pure and safe code.
+
+mod frame;
+mod merge;
+mod snapshot;
+mod tree;
+mod windows;
+
+pub use frame::FrameKey;
+pub use merge::{MergeStats, Merged, Merger};
+pub use snapshot::{Snapshot, ThreadProfile};
+pub use tree::{NodeView, Tree, WindowTimes};
+pub use windows::{WindowClock, WindowStats};

@@ -1,0 +1,412 @@
+//! Drives one stand-in server: starts it, types into its console, reads what it says, stops it.
+
+use crate::error::{Error, FileContext, Result};
+use crate::lab::Lab;
+use crate::launch;
+use crate::output::{Mark, Output, Pattern, WaitEnd};
+use crate::profile::Profile;
+use crate::python::Python;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The line by which the stand-in says that plugins are enabled and ticks run.
+const READY: &str = "[stand-in] ready";
+
+/// A failure shows this many lines of the server's output.
+const SHOWN_LINES: usize = 40;
+
+/// Enough for a slow machine to install the plugins with pip and start the server.
+pub const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Enough for a slow machine to shut a server down.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// No statistics are sent about servers that are only started for a test.
+const NO_STATISTICS: &str = "enabled = false\nserver-uuid = \"00000000-0000-0000-0000-000000000000\"\nlog-errors = false\nlog-sent-data = false\nlog-response-status-text = false\n";
+
+/// A server that is being put together.
+#[derive(Debug)]
+pub struct ServerBuilder<'a> {
+    lab: &'a Lab,
+    python: &'a Python,
+    folder: Option<PathBuf>,
+    profiler: bool,
+    plugins: Vec<PathBuf>,
+    files: Vec<(PathBuf, String)>,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl<'a> ServerBuilder<'a> {
+    pub(crate) fn new(lab: &'a Lab, python: &'a Python) -> Self {
+        Self {
+            lab,
+            python,
+            folder: None,
+            profiler: true,
+            plugins: Vec::new(),
+            files: Vec::new(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Uses this folder, as it is, and keeps it. Without: a new one in `target/servers`, removed at the end unless the test fails.
+    #[must_use]
+    pub fn folder(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.folder = Some(dir.into());
+        self
+    }
+
+    /// Leaves the profiler plugin out.
+    #[must_use]
+    pub fn without_profiler(mut self) -> Self {
+        self.profiler = false;
+        self
+    }
+
+    /// Adds a plugin, `.whl` or `.so`.
+    #[must_use]
+    pub fn plugin(mut self, file: impl Into<PathBuf>) -> Self {
+        self.plugins.push(file.into());
+        self
+    }
+
+    /// Adds the sample plugins.
+    ///
+    /// # Errors
+    /// If they cannot be built.
+    pub fn samples(mut self) -> Result<Self> {
+        self.plugins.extend(self.lab.sample_plugins()?);
+        Ok(self)
+    }
+
+    /// Adds a file to the server folder before the start, for example a plugin's `plugins/market/config.toml`.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>, content: impl Into<String>) -> Self {
+        self.files.push((path.into(), content.into()));
+        self
+    }
+
+    /// Adds an argument for the stand-in.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Sets an environment variable of the server.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Prepares the folder and starts the server; does not wait for anything.
+    ///
+    /// # Errors
+    /// If something is not built or cannot be set up.
+    pub fn start(self) -> Result<Server> {
+        let (dir, temporary) = match self.folder {
+            Some(dir) => (dir, None),
+            None => {
+                let parent = self.lab.target().join("servers");
+                fs::create_dir_all(&parent).context("create", &parent)?;
+                let prefix = format!("{}-", self.python.version);
+                let temporary = tempfile::Builder::new()
+                    .prefix(&prefix)
+                    .tempdir_in(&parent)
+                    .context("create", &parent)?;
+                (temporary.path().to_owned(), Some(temporary))
+            }
+        };
+        prepare(&dir, &self.files)?;
+        if self.profiler {
+            install(&self.lab.plugin()?, &dir, "endstone_spark.so")?;
+        }
+        for plugin in &self.plugins {
+            let name = plugin
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            install(plugin, &dir, &name)?;
+        }
+        let mut command = launch::command(self.lab, self.python, &dir)?;
+        command
+            .args(&self.arguments)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().map_err(|source| Error::Spawn { program, source })?;
+        let output = Output::default();
+        if let Some(stream) = child.stdout.take() {
+            output.follow(stream);
+        }
+        if let Some(stream) = child.stderr.take() {
+            output.follow(stream);
+        }
+        let console = child.stdin.take();
+        let since = output.mark();
+        Ok(Server {
+            child,
+            console,
+            output,
+            since,
+            dir,
+            temporary,
+        })
+    }
+
+    /// Starts the server and waits until plugins are enabled and ticks run.
+    ///
+    /// # Errors
+    /// As [`ServerBuilder::start`], and if the server does not get ready; the text shows its last lines.
+    pub fn start_ready(self) -> Result<Server> {
+        let server = self.start()?;
+        server.wait_ready()?;
+        Ok(server)
+    }
+}
+
+fn prepare(dir: &Path, files: &[(PathBuf, String)]) -> Result<()> {
+    let statistics = (PathBuf::from("plugins/bstats/config.toml"), NO_STATISTICS.to_owned());
+    for (path, content) in std::iter::once(&statistics).chain(files) {
+        let path = dir.join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).context("create", parent)?;
+        }
+        fs::write(&path, content).context("write", &path)?;
+    }
+    Ok(())
+}
+
+/// Puts a plugin into a server folder, as a whole: a server that runs there keeps the file it has.
+///
+/// # Errors
+/// If the folder cannot be written or the plugin not be read.
+pub fn install(plugin: &Path, dir: &Path, name: &str) -> Result<()> {
+    let plugins = dir.join("plugins");
+    fs::create_dir_all(&plugins).context("create", &plugins)?;
+    let partial = plugins.join(format!(".{name}.partial"));
+    fs::copy(plugin, &partial).context("copy", plugin)?;
+    fs::rename(&partial, plugins.join(name)).context("rename", &partial)
+}
+
+/// A running stand-in server. Dropping it kills it.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    console: Option<ChildStdin>,
+    output: Output,
+    since: Mark,
+    dir: PathBuf,
+    temporary: Option<TempDir>,
+}
+
+impl Server {
+    /// The server folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The server's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until plugins are enabled and ticks run.
+    ///
+    /// # Errors
+    /// If that takes too long or the server ends; the text shows its last lines.
+    pub fn wait_ready(&self) -> Result<()> {
+        self.wait_for(READY, START_TIMEOUT).map(drop)
+    }
+
+    /// Types a line into the console. Later waits look at what is printed from here on.
+    ///
+    /// # Errors
+    /// If the server does not read its console any more.
+    pub fn command(&mut self, line: &str) -> Result<Mark> {
+        self.since = self.output.mark();
+        let written = match &mut self.console {
+            Some(console) => console
+                .write_all(format!("{line}\n").as_bytes())
+                .and_then(|()| console.flush()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        };
+        written.map_err(|error| self.failure(&format!("cannot type '{line}' into the server's console ({error})")))?;
+        Ok(self.since)
+    }
+
+    /// Types a line and waits for the answer, for example `ask("spark profiler info", "not running")`.
+    ///
+    /// # Errors
+    /// As [`Server::wait_for`].
+    pub fn ask(&mut self, line: &str, answer: impl Pattern) -> Result<String> {
+        self.command(line)?;
+        self.wait_for(answer, Duration::from_secs(30))
+    }
+
+    /// The first line printed since the last command (or the start) that matches, waited for.
+    ///
+    /// # Errors
+    /// If it does not come in time or the server ends before; the text shows the server's last lines.
+    pub fn wait_for(&self, pattern: impl Pattern, timeout: Duration) -> Result<String> {
+        self.wait_for_since(self.since, pattern, timeout)
+    }
+
+    /// As [`Server::wait_for`], from a place of one's own.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn wait_for_since(&self, mark: Mark, pattern: impl Pattern, timeout: Duration) -> Result<String> {
+        self.output.wait_for(mark, &pattern, timeout).map_err(|end| {
+            let wanted = pattern.describe();
+            self.failure(&match end {
+                WaitEnd::TimedOut => format!("waited {} s for {wanted}", timeout.as_secs()),
+                WaitEnd::Closed => format!("the server ended before it printed {wanted}"),
+            })
+        })
+    }
+
+    /// Lets the server run for a while.
+    ///
+    /// # Errors
+    /// If it ends meanwhile; the text shows its last lines.
+    pub fn run_for(&self, time: Duration) -> Result<()> {
+        if self.output.wait_closed(time) {
+            Err(self.failure("the server ended by itself"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The place after everything printed so far.
+    pub fn mark(&self) -> Mark {
+        self.output.mark()
+    }
+
+    /// Everything printed after a mark.
+    pub fn output_since(&self, mark: Mark) -> Vec<String> {
+        self.output.since(mark)
+    }
+
+    /// The profiles in the server folder, oldest name first.
+    ///
+    /// # Errors
+    /// If their folder exists and cannot be read.
+    pub fn profile_files(&self) -> Result<Vec<PathBuf>> {
+        profile_files(&self.dir)
+    }
+
+    /// Reads the newest profile in the server folder.
+    ///
+    /// # Errors
+    /// If there is none, or it is not a profile.
+    pub fn last_profile(&self) -> Result<Profile> {
+        let files = self.profile_files()?;
+        let newest = files
+            .last()
+            .ok_or_else(|| self.failure("the server has written no profile"))?;
+        Profile::read(newest)
+    }
+
+    /// Types `stop` and waits for the end.
+    ///
+    /// # Errors
+    /// If the server does not end in time; it is killed then.
+    pub fn stop(mut self) -> Result<ExitStatus> {
+        // A server that has ended already cannot be told to.
+        let _ = self.command("stop");
+        self.console = None;
+        self.wait_end(STOP_TIMEOUT)
+    }
+
+    /// As [`Server::stop`], and gives back all it printed.
+    ///
+    /// # Errors
+    /// The same, and if the server ends with anything but exit code 0.
+    pub fn stop_cleanly(mut self) -> Result<Vec<String>> {
+        let _ = self.command("stop");
+        self.console = None;
+        let status = self.wait_end(STOP_TIMEOUT)?;
+        if status.success() {
+            return Ok(self.output.since(Mark::start()));
+        }
+        Err(self.failure(&format!("the server ended with {status}")))
+    }
+
+    /// Waits for the server to end by itself.
+    ///
+    /// # Errors
+    /// If it does not in time.
+    pub fn wait_end(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + timeout;
+        // Its output ends when it does, or a moment earlier.
+        let mut pause = Duration::from_millis(1);
+        self.output.wait_closed(timeout);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) if Instant::now() < deadline => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(50));
+                }
+                Ok(None) => return Err(self.failure(&format!("the server did not end within {} s", timeout.as_secs()))),
+                Err(error) => return Err(self.failure(&format!("cannot wait for the server ({error})"))),
+            }
+        }
+    }
+
+    fn failure(&self, what: &str) -> Error {
+        let lines: String = self
+            .output
+            .last(SHOWN_LINES)
+            .iter()
+            .map(|line| format!("\n  | {line}"))
+            .collect();
+        Error::Server(format!(
+            "{what}; server folder {}, its last lines:{lines}",
+            self.dir.display()
+        ))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nothing to do about errors: it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking()
+            && let Some(temporary) = self.temporary.take()
+        {
+            eprintln!("server folder kept: {}", temporary.keep().display());
+        }
+    }
+}
+
+/// The profiles in a server folder, oldest name first.
+///
+/// # Errors
+/// If their folder exists and cannot be read.
+pub fn profile_files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let profiles = dir.join("plugins").join("spark").join("profiles");
+    if !profiles.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files: Vec<PathBuf> = fs::read_dir(&profiles)
+        .context("read", &profiles)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sparkprofile"))
+        .collect();
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,124 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::load::Load;
+
+pub const HELP: &str = "\
+bedrock_server [DIR] [options]
+A stand-in for the Bedrock Dedicated Server that runs Endstone's released runtime.
+  DIR              server folder (default: the current one)
+  --tick-ms MS     length of a tick in milliseconds, 5 to 1000 (default 50)
+  --load SPEC      native work in percent of a tick, such as entities=30,redstone=20,chunks=10 (the default)
+  --no-python      neither start Python nor load Python plugins
+  --help           this text";
+
+const TICK_MS: std::ops::RangeInclusive<u64> = 5..=1000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    pub folder: Option<PathBuf>,
+    pub tick_ms: u64,
+    pub load: Load,
+    pub python: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    Run(Options),
+    Help,
+}
+
+/// Parses the arguments after the program's name.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, String> {
+    let mut options = Options {
+        folder: None,
+        tick_ms: 50,
+        load: Load::default(),
+        python: true,
+    };
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = |name: &str| arguments.next().ok_or(format!("{name} needs a value"));
+        match argument.as_str() {
+            "--help" | "-h" => return Ok(Request::Help),
+            "--no-python" => options.python = false,
+            "--load" => options.load = value("--load")?.parse()?,
+            "--tick-ms" => {
+                let text = value("--tick-ms")?;
+                options.tick_ms = text.parse().ok().filter(|ms| TICK_MS.contains(ms)).ok_or(format!(
+                    "--tick-ms takes {} to {}, not {text}",
+                    TICK_MS.start(),
+                    TICK_MS.end()
+                ))?;
+            }
+            option if option.starts_with('-') => return Err(format!("unknown option {option}; see --help")),
+            folder if options.folder.is_none() => options.folder = Some(PathBuf::from(folder)),
+            extra => return Err(format!("one server folder only, {extra} is too much")),
+        }
+    }
+    Ok(Request::Run(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Request, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn no_argument_means_the_current_folder_and_the_known_load() {
+        let Ok(Request::Run(options)) = run("") else {
+            panic!("not a run")
+        };
+        assert_eq!(options.folder, None);
+        assert_eq!((options.tick_ms, options.python), (50, true));
+        assert_eq!(
+            options.load,
+            Load {
+                entities: 30,
+                redstone: 20,
+                chunks: 10
+            }
+        );
+    }
+
+    #[test]
+    fn every_option_is_taken() {
+        let Ok(Request::Run(options)) = run("srv --tick-ms 20 --load redstone=5 --no-python") else {
+            panic!("not a run")
+        };
+        assert_eq!(options.folder, Some(PathBuf::from("srv")));
+        assert_eq!((options.tick_ms, options.python), (20, false));
+        assert_eq!(
+            options.load,
+            Load {
+                entities: 0,
+                redstone: 5,
+                chunks: 0
+            }
+        );
+    }
+
+    #[test]
+    fn bad_options_are_named() {
+        for (line, word) in [
+            ("--tick-ms 4", "5 to 1000"),
+            ("--tick-ms", "needs a value"),
+            ("--fast", "--fast"),
+            ("a b", "b is too much"),
+        ] {
+            let Err(text) = run(line) else {
+                panic!("{line} was accepted")
+            };
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn help_wins() {
+        assert_eq!(run("--help --fast"), Ok(Request::Help));
+    }
+}

@@ -1,0 +1,3 @@
+from .plugin import Market
+
+__all__ = ["Market"]

@@ -1,0 +1,3 @@
+from .plugin import Quests
+
+__all__ = ["Quests"]
