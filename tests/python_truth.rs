@@ -45,7 +45,7 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     UNWINDER
         .get()
         .unwrap()
-        .from_here(&mut |_, stack_pointer| frames.push(stack_pointer));
+        .unwind_here(&mut |_, stack_pointer| frames.push(stack_pointer));
     let mut check = Check {
         truth: python.true_stack(),
         shadow: Err(read),

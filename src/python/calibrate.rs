@@ -101,8 +101,8 @@ pub(super) fn record(event: usize, code: u64, stack_pointer: u64) {
     });
 }
 
-/// Runs `act` on this thread and gives the events that its callbacks recorded.
-fn collect<T>(unwind: &UnwindFn, act: impl FnOnce() -> T) -> (T, Vec<Seen>) {
+/// Runs `act` on this thread and gives the events that its callbacks recorded, with a stack address between `act` and the thread's root.
+fn collect<T>(unwind: &UnwindFn, act: impl FnOnce() -> T) -> (T, Vec<Seen>, u64) {
     let recorder = Recorder {
         // SAFETY: only the lifetime is dropped; the pointer is used until `THREAD` is cleared below, while `unwind` is borrowed.
         unwind: unsafe {
@@ -121,7 +121,8 @@ fn collect<T>(unwind: &UnwindFn, act: impl FnOnce() -> T) -> (T, Vec<Seen>) {
     // Relaxed: this thread stops recording; no other ever passed the check.
     THREAD.store(0, Ordering::Relaxed);
     RECORDER.store(0, Ordering::Relaxed);
-    (result, recorder.seen.into_inner())
+    let outside = (&raw const recorder).addr() as u64;
+    (result, recorder.seen.into_inner(), outside)
 }
 
 /// Measures the distances. `on` and `off` switch monitoring with the calibration's callbacks. Needs the interpreter's lock.
@@ -140,19 +141,23 @@ pub(super) fn calibrate(
         known.push(refs.method(codes, c"__getitem__", &[index])?.addr() as u64);
     }
     switch(refs, true)?;
-    let (result, seen) = collect(unwind, || -> Result<(), PythonError> {
+    let (result, seen, outside) = collect(unwind, || -> Result<(), PythonError> {
         refs.call(run, &[], "running the calibration")?;
         refs.call(run_deeper, &[], "running the calibration")?;
         Ok(())
     });
     switch(refs, false)?;
     result?;
-    distances(&seen, &known)
+    distances(&seen, &known, outside)
 }
 
 /// The eval frame's CFA, from the chains of the enter and the leave of one activation: the stack pointer after the return into the first
-/// frame, seen from the root, from which on they are equal.
-fn eval_frame_cfa(enter: &[(u64, u64)], leave: &[(u64, u64)]) -> Option<u64> {
+/// frame, seen from the root, from which on they are equal. Both must have been followed out of the interpreter, beyond `outside`: chains
+/// that end early may be equal further in.
+fn eval_frame_cfa(enter: &[(u64, u64)], leave: &[(u64, u64)], outside: u64) -> Option<u64> {
+    if enter.last()?.1 <= outside || leave.last()?.1 <= outside {
+        return None;
+    }
     let both = enter.iter().rev().zip(leave.iter().rev());
     let common = both.take_while(|(one, other)| one == other).count();
     // Both must have frames of their own, or they were not seen from inside an eval frame.
@@ -168,7 +173,7 @@ fn name(event: Event) -> &'static str {
 }
 
 /// The distance of each event, from pairs of an enter and the leave that follows it of the same one of the `codes`.
-fn distances(seen: &[Seen], codes: &[u64]) -> Result<[u64; Event::COUNT], CalibrationError> {
+fn distances(seen: &[Seen], codes: &[u64], outside: u64) -> Result<[u64; Event::COUNT], CalibrationError> {
     let mut found: [Option<u64>; Event::COUNT] = [None; Event::COUNT];
     for pair in seen.windows(2) {
         let [enter, leave] = pair else { continue };
@@ -176,7 +181,8 @@ fn distances(seen: &[Seen], codes: &[u64]) -> Result<[u64; Event::COUNT], Calibr
         {
             continue;
         }
-        let cfa = eval_frame_cfa(&enter.chain, &leave.chain).ok_or(CalibrationError::NoPairs(name(enter.event)))?;
+        let cfa =
+            eval_frame_cfa(&enter.chain, &leave.chain, outside).ok_or(CalibrationError::NoPairs(name(enter.event)))?;
         for side in [enter, leave] {
             let distance = cfa.wrapping_sub(side.stack_pointer);
             if distance == 0 || distance > ANCHOR_DISTANCE {
@@ -239,7 +245,7 @@ mod tests {
             }
         }
         change(&mut events);
-        distances(&events, &[5])
+        distances(&events, &[5], 0x9000)
     }
 
     #[test]
@@ -289,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_that_do_not_meet_give_nothing() {
+    fn chains_that_end_inside_the_interpreter_give_nothing() {
         let cut = |events: &mut Vec<Seen>| events.iter_mut().for_each(|event| event.chain.truncate(2));
         assert_eq!(script(cut), Err(CalibrationError::NoPairs("PY_START")));
         assert_eq!(script(Vec::clear), Err(CalibrationError::NoPairs("PY_START")));

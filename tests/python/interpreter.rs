@@ -91,12 +91,9 @@ impl Interpreter {
     /// Runs source text in `__main__`; an exception is printed and fails the test.
     pub fn run(&self, source: &str) {
         let source = CString::new(source).unwrap();
-        // SAFETY: the lock is held.
-        assert_eq!(
-            unsafe { (self.PyRun_SimpleString)(source.as_ptr()) },
-            0,
-            "the program failed"
-        );
+        // SAFETY: the lock is held and the text is NUL-terminated.
+        let failed = unsafe { (self.PyRun_SimpleString)(source.as_ptr()) };
+        assert_eq!(failed, 0, "the program failed");
     }
 
     /// Runs `act` without the lock.

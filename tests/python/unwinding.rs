@@ -91,13 +91,12 @@ impl Unwinder {
     pub fn unwind(&self, cache: &mut Cache, pc: u64, sp: u64, bp: u64, visit: &mut dyn FnMut(u64, u64)) -> bool {
         let mut registers = UnwindRegsX86_64::new(pc, sp, bp);
         let mut address = FrameAddress::InstructionPointer(pc);
-        // SAFETY: above the stack pointer of a running thread lies its stack; the CFI of its frames points nowhere else.
         let mut read = |at: u64| {
-            if at >= sp {
-                Ok(unsafe { *(at as *const u64) })
-            } else {
-                Err(())
+            if at < sp {
+                return Err(());
             }
+            // SAFETY: above the stack pointer of a running thread lies its stack; the CFI of its frames points nowhere else.
+            Ok(unsafe { *(at as *const u64) })
         };
         for _ in 0..4_000 {
             match self.0.unwind_frame(address, &mut registers, cache, &mut read) {
@@ -117,7 +116,7 @@ impl Unwinder {
 
     /// From here outwards.
     #[inline(never)]
-    pub fn from_here(&self, visit: &mut dyn FnMut(u64, u64)) -> bool {
+    pub fn unwind_here(&self, visit: &mut dyn FnMut(u64, u64)) -> bool {
         let (pc, sp, bp): (u64, u64, u64);
         // SAFETY: reads three registers at one point.
         unsafe {
