@@ -8,6 +8,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // A late signal, a late monitoring callback or a thread's destructor may still call into the library after Endstone has closed it.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // Tells the build in memory from the one on disk after a reload.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id=sha1");
 
     let schema = protox::compile(["spark_sampler.proto"], ["proto"])?;
     prost_build::Config::new()

@@ -15,7 +15,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("profile", &["model"]),
     ("stats", &["sys", "model"]),
     ("export", &["profile", "symbol", "sys", "model"]),
-    ("session", &["export", "stats", "profile", "symbol", "python", "native", "shadow", "sync", "sys", "model"]),
+    (
+        "session",
+        &[
+            "export", "stats", "profile", "symbol", "python", "native", "shadow", "sync", "sys", "model",
+        ],
+    ),
     ("command", &["session", "model"]),
     ("endstone", &["command", "session", "sys", "model"]),
     ("limits", &[]),
@@ -46,7 +51,11 @@ fn all_sources() -> Vec<(String, PathBuf, String)> {
         .map(|path| {
             let relative = path.strip_prefix(&root).unwrap();
             let module = relative.components().next().unwrap().as_os_str().to_string_lossy();
-            (module.trim_end_matches(".rs").to_owned(), path.clone(), fs::read_to_string(&path).unwrap())
+            (
+                module.trim_end_matches(".rs").to_owned(),
+                path.clone(),
+                fs::read_to_string(&path).unwrap(),
+            )
         })
         .collect()
 }
@@ -81,7 +90,11 @@ fn imports_go_downwards_only() {
             }
         }
     }
-    assert!(wrong.is_empty(), "against the table of src/lib.rs:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "against the table of src/lib.rs:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! The wording of everything that is said.
+
+use super::clean::clean_text;
+use super::figures::{count, counted, duration, interval, place, size};
+use super::line::Line;
+use super::parse::ParseError;
+use crate::limits;
+use crate::model::{PythonDiagnostics, PythonState, SampleLoss};
+use crate::session::{Notice, Refusal, Requester, RunningInfo, SessionInfo};
+
+const START: &str = "/spark profiler start";
+const STOP: &str = "/spark profiler stop";
+const CANCEL: &str = "/spark profiler cancel";
+const INFO: &str = "/spark profiler info";
+
+/// Where a saved profile is looked at.
+const VIEWER: &str = "https://spark.lucko.me/";
+
+fn name(text: &str) -> String {
+    clean_text(text, limits::ECHO_CHARS)
+}
+
+fn reason(text: &str) -> String {
+    let text = clean_text(text, limits::COMMENT_CHARS);
+    text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
+pub(super) fn help() -> Vec<Line> {
+    let entry = |usage: &str, what: &str| Line::continued().value(usage).text(format!(": {what}"));
+    vec![
+        Line::new()
+            .value(concat!("spark ", env!("CARGO_PKG_VERSION")))
+            .text(" profiles this server. Commands:"),
+        entry(
+            "/spark profiler start [--interval MS] [--timeout SECONDS]",
+            "start sampling the server thread",
+        ),
+        entry(
+            "/spark profiler stop [--save-to-file] [--comment \"TEXT\"]",
+            "stop, and save the profile to a file",
+        ),
+        entry(INFO, "show how the profiler is doing"),
+        entry(CANCEL, "stop, and throw the samples away"),
+    ]
+}
+
+pub(super) fn parse_error(error: &ParseError) -> Line {
+    Line::new().bad(error.to_string())
+}
+
+pub(super) fn start_accepted(interval_micros: u64, timeout_seconds: Option<u64>) -> Line {
+    let line = Line::new()
+        .text("Starting the profiler, one sample every ")
+        .value(interval(interval_micros))
+        .text(". ");
+    match timeout_seconds {
+        Some(seconds) => line
+            .text("It stops by itself after ")
+            .value(duration(seconds))
+            .text("."),
+        None => line.text("Stop it with ").value(STOP).text("."),
+    }
+}
+
+pub(super) fn stop_accepted(save_to_file: bool) -> Line {
+    let line = Line::new().text("Stopping the profiler. ");
+    if save_to_file {
+        line.text("The profile will be saved to a file.")
+    } else {
+        line.text("The profile will be saved to a file: this version cannot upload yet.")
+    }
+}
+
+pub(super) fn cancel_accepted() -> Line {
+    Line::new().text("Stopping the profiler without saving anything.")
+}
+
+/// What a refusal says: one line, with what to do instead.
+pub fn answer_refusal(refusal: &Refusal) -> Line {
+    match refusal {
+        Refusal::AlreadyRunning { by, since_seconds } => Line::new()
+            .bad("The profiler is running already: ")
+            .value(name(by))
+            .bad(" started it ")
+            .value(duration(*since_seconds))
+            .bad(" ago. Stop it with ")
+            .value(STOP)
+            .bad("."),
+        Refusal::NotRunning => Line::new()
+            .bad("The profiler is not running. Start it with ")
+            .value(START)
+            .bad("."),
+        Refusal::Exporting => Line::new().bad("The last profile is still being saved. Try again when it is done."),
+        Refusal::ServerThreadUnknown => {
+            Line::new().bad("The server has not ticked yet. Try again when it has finished starting.")
+        }
+        Refusal::ShuttingDown => Line::new().bad("The plugin is being disabled."),
+    }
+}
+
+pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
+    let Some(running) = &info.running else {
+        return vec![if info.exporting {
+            Line::new().text("The last profile is being saved.")
+        } else {
+            Line::new()
+                .text("The profiler is not running. Start it with ")
+                .value(START)
+                .text(".")
+        }];
+    };
+    let mut lines = vec![progress(running), python_state(&running.python)];
+    lines.extend(losses(running));
+    lines
+}
+
+fn progress(running: &RunningInfo) -> Line {
+    let line = Line::new()
+        .text("Profiling for ")
+        .value(duration(running.elapsed_seconds))
+        .text(", started by ")
+        .value(requester(&running.started_by))
+        .text(": ")
+        .value(counted(running.samples, "sample"))
+        .text(" of ")
+        .value(counted(u64::from(running.threads), "thread"))
+        .text(", one every ")
+        .value(interval(running.interval_micros));
+    match running.timeout_left_seconds {
+        Some(left) => line.text("; stops by itself in ").value(duration(left)).text("."),
+        None => line.text("."),
+    }
+}
+
+fn requester(who: &Requester) -> String {
+    name(&who.display_name())
+}
+
+fn python_state(python: &PythonDiagnostics) -> Line {
+    let version = match python.version.as_str() {
+        "" => String::new(),
+        version => format!(" {}", name(version)),
+    };
+    let line = Line::continued().text("Python").value(version).text(": ");
+    match &python.state {
+        PythonState::Absent => line.text("none in this server, native frames only."),
+        PythonState::Unsupported(why) => line.text(format!("native frames only: {}.", reason(why))),
+        PythonState::Attaching => line.text("waiting for the interpreter."),
+        PythonState::Active => {
+            let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
+            line.text("functions are shown, ")
+                .value(count(functions))
+                .text(" seen, deepest stack ")
+                .value(count(u64::from(python.deepest)))
+                .text(".")
+        }
+        PythonState::Degraded(why) => line.bad(format!("no longer recorded: {}.", reason(why))),
+    }
+}
+
+/// One line when anything was lost.
+fn losses(running: &RunningInfo) -> Option<Line> {
+    if running.lost == 0 {
+        return None;
+    }
+    let reasons: Vec<String> = SampleLoss::ALL
+        .iter()
+        .map(|reason| (running.sampler.losses.get(*reason), reason.name()))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, reason)| format!("{} {reason}", count(number)))
+        .collect();
+    let line = Line::continued().text("Lost: ").value(counted(running.lost, "sample"));
+    Some(if reasons.is_empty() {
+        line.text(".")
+    } else {
+        line.text(format!(" ({}).", reasons.join(", ")))
+    })
+}
+
+/// What a notice says.
+pub fn answer_notice(notice: &Notice) -> Line {
+    match notice {
+        Notice::Started {
+            interval_micros,
+            threads,
+            python,
+        } => {
+            let line = Line::new()
+                .good("The profiler is running: ")
+                .value(counted(u64::from(*threads), "thread"))
+                .text(", one sample every ")
+                .value(interval(*interval_micros));
+            match python {
+                PythonState::Absent => line.text(", native frames only (no Python in this server)."),
+                PythonState::Active => line.text(", with Python functions."),
+                PythonState::Attaching => line.text(", with Python functions as soon as the interpreter answers."),
+                PythonState::Unsupported(why) | PythonState::Degraded(why) => {
+                    line.text(format!(", native frames only: {}.", reason(why)))
+                }
+            }
+        }
+        Notice::StartFailed(why) => Line::new().bad(format!("The profiler could not start: {}.", reason(why))),
+        Notice::Exporting { samples } => Line::new()
+            .text("Naming and writing ")
+            .value(counted(*samples, "sample"))
+            .text(" ..."),
+        Notice::Saved { path, samples, bytes } => Line::new()
+            .good("Saved ")
+            .value(place(path))
+            .text(format!(
+                " ({}, {}). Drop the file onto ",
+                counted(*samples, "sample"),
+                size(*bytes)
+            ))
+            .value(VIEWER)
+            .text(" to look at it."),
+        Notice::SaveFailed { reason: why, kept } => {
+            let line = Line::new().bad(format!("The profile could not be saved: {}. ", reason(why)));
+            if *kept {
+                line.text("It is kept for another try: ")
+                    .value(format!("{STOP} --save-to-file"))
+                    .text(".")
+            } else {
+                line.bad("It is lost.")
+            }
+        }
+        Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
+        Notice::TimedOut => Line::new().text("The profiler's time is up."),
+        Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::PythonLost(why) => Line::new().bad(format!(
+            "Python functions are no longer recorded: {}. Native profiling goes on.",
+            reason(why)
+        )),
+    }
+}

@@ -1,0 +1,124 @@
+//! Numbers, times and places as people read them.
+
+use std::path::{Path, PathBuf};
+
+use super::clean::clean_text;
+use crate::limits;
+
+/// `1,234,567`.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 sample`, `1,234 samples`.
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(number))
+}
+
+/// `45 s`, `2 min 5 s`, `3 h 4 min`.
+pub(super) fn duration(seconds: u64) -> String {
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Microseconds as `4 ms` or `0.25 ms`.
+pub(super) fn interval(micros: u64) -> String {
+    let fraction = format!("{:03}", micros % 1_000);
+    match fraction.trim_end_matches('0') {
+        "" => format!("{} ms", micros / 1_000),
+        fraction => format!("{}.{fraction} ms", micros / 1_000),
+    }
+}
+
+/// `900 bytes`, `12 KiB`, `3.4 MiB`.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => counted(bytes, "byte"),
+        1_024..1_048_576 => format!("{} KiB", bytes.div_ceil(1_024)),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+/// The path from the server's `plugins` folder on: what stands before it is nobody's business in chat.
+pub(super) fn place(path: &Path) -> String {
+    let parts: Vec<_> = path.components().collect();
+    let shown: PathBuf = match parts.iter().rposition(|part| part.as_os_str() == "plugins") {
+        Some(start) => parts.iter().skip(start).collect(),
+        None => path.file_name().map(PathBuf::from).unwrap_or_default(),
+    };
+    clean_text(&shown.to_string_lossy(), limits::COMMENT_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!(counted(1, "sample"), "1 sample");
+        assert_eq!(counted(0, "sample"), "0 samples");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn durations_keep_two_units() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (125, "2 min 5 s"),
+            (3_600, "1 h"),
+            (11_045, "3 h 4 min"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn intervals_and_sizes_are_short() {
+        for (micros, text) in [
+            (4_000, "4 ms"),
+            (250, "0.25 ms"),
+            (100, "0.1 ms"),
+            (1_005, "1.005 ms"),
+            (1_000_000, "1000 ms"),
+        ] {
+            assert_eq!(interval(micros), text);
+        }
+        for (bytes, text) in [
+            (1, "1 byte"),
+            (1_023, "1,023 bytes"),
+            (1_025, "2 KiB"),
+            (3_565_158, "3.4 MiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn places_begin_at_the_plugins_folder() {
+        assert_eq!(
+            place(Path::new("/home/me/server/plugins/spark/profiles/a.sparkprofile")),
+            "plugins/spark/profiles/a.sparkprofile"
+        );
+        assert_eq!(place(Path::new("/home/plugins/x/plugins/spark/a")), "plugins/spark/a");
+        assert_eq!(place(Path::new("/home/me/a.sparkprofile")), "a.sparkprofile");
+    }
+}

@@ -1,0 +1,228 @@
+//! From arguments to a command.
+
+use super::clean::clean_text;
+use super::flags::{self, Flag};
+use super::tokens;
+use crate::limits;
+
+/// What was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Show what there is.
+    Help,
+    /// Something about profiling.
+    Profiler(ProfilerCommand),
+}
+
+/// What was asked of the profiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProfilerCommand {
+    /// Begin a session.
+    Start {
+        /// Time between samples, in microseconds.
+        interval_micros: u64,
+        /// Seconds after which it stops by itself.
+        timeout_seconds: Option<u64>,
+    },
+    /// End the session and export it.
+    Stop {
+        /// Whether a file was asked for.
+        save_to_file: bool,
+        /// One line for the profile's page.
+        comment: Option<String>,
+    },
+    /// Show the state.
+    Info,
+    /// End the session and drop it.
+    Cancel,
+}
+
+/// Why a line is not a command. Each text is one line and names what is allowed; what it repeats is cleaned and short.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParseError {
+    /// Longer than any real command.
+    #[error("The command is too long: at most {} bytes.", limits::COMMAND_LINE_BYTES)]
+    TooLong,
+    /// A quote without its partner.
+    #[error("A quote is not closed. Write texts as \"like this\".")]
+    UnclosedQuote,
+    /// Not a word that may stand first.
+    #[error("Unknown command \"{}\". Use: help, profiler.", echo(.0))]
+    UnknownModule(String),
+    /// `profiler` alone with flags behind it.
+    #[error("The profiler needs to know what to do. Use: start, stop, info, cancel.")]
+    NoAction,
+    /// Not a word that may stand after `profiler`.
+    #[error("Unknown profiler command \"{}\". Use: start, stop, info, cancel.", echo(.0))]
+    UnknownAction(String),
+    /// Words where only flags may stand.
+    #[error("Did not expect \"{}\" here. Options begin with --, for example --interval 4.", echo(.0))]
+    StrayWord(String),
+    /// A flag that this command does not have.
+    #[error("\"profiler {action}\" has no option --{}. {}", echo(.name), allowed_flags(.action))]
+    UnknownFlag {
+        /// The command.
+        action: &'static str,
+        /// Without dashes.
+        name: String,
+    },
+    /// Twice, with different values.
+    #[error("--{} is given twice with different values. Give it once.", echo(.0))]
+    Contradiction(String),
+    /// Not a number in range.
+    #[error("--interval must be a number of milliseconds from 0.1 to 1000.")]
+    Interval,
+    /// Not a number in range.
+    #[error(
+        "--timeout must be a whole number of seconds from {} to {}.",
+        limits::MIN_TIMEOUT_SECONDS,
+        limits::MAX_TIMEOUT_SECONDS
+    )]
+    Timeout,
+    /// A switch with a value.
+    #[error("--{0} takes no value.")]
+    NoValue(&'static str),
+    /// Missing, or nothing of it is left when it is made presentable.
+    #[error(
+        "--comment needs a text of 1 to {} characters, for example --comment \"lag at spawn\".",
+        limits::COMMENT_CHARS
+    )]
+    Comment,
+}
+
+fn echo(text: &str) -> String {
+    clean_text(text, limits::ECHO_CHARS)
+}
+
+fn allowed_flags(action: &str) -> &'static str {
+    match action {
+        "start" => "Use: --interval MS, --timeout SECONDS.",
+        "stop" => "Use: --save-to-file, --comment \"TEXT\".",
+        _ => "It has none.",
+    }
+}
+
+/// Understands the arguments of `/spark`, however the server split them.
+///
+/// # Errors
+/// One line for the sender; see [`ParseError`].
+pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
+    let length: usize = arguments.iter().map(|argument| argument.as_ref().len() + 1).sum();
+    if length > limits::COMMAND_LINE_BYTES {
+        return Err(ParseError::TooLong);
+    }
+    let line = arguments.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ");
+    let tokens = tokens::split(&line).map_err(|_| ParseError::UnclosedQuote)?;
+    let Some((module, rest)) = tokens.split_first() else {
+        return Ok(Command::Help);
+    };
+    match module.text.to_lowercase().as_str() {
+        "help" => no_more("help", rest, Command::Help),
+        "profiler" | "sampler" => profiler(rest),
+        _ => Err(ParseError::UnknownModule(module.text.clone())),
+    }
+}
+
+fn no_more(action: &'static str, rest: &[tokens::Token], command: Command) -> Result<Command, ParseError> {
+    if action == "help" {
+        return match rest.first() {
+            Some(word) => Err(ParseError::StrayWord(word.text.clone())),
+            None => Ok(command),
+        };
+    }
+    match flags::group(rest)?.into_iter().next() {
+        Some(flag) => Err(ParseError::UnknownFlag {
+            action,
+            name: flag.name,
+        }),
+        None => Ok(command),
+    }
+}
+
+fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
+    let Some((action, rest)) = tokens.split_first() else {
+        return Ok(Command::Help);
+    };
+    if action.text.starts_with("--") && !action.quoted {
+        return Err(ParseError::NoAction);
+    }
+    match action.text.to_lowercase().as_str() {
+        "start" => start(&flags::group(rest)?).map(Command::Profiler),
+        "stop" => stop(&flags::group(rest)?).map(Command::Profiler),
+        "info" => no_more("info", rest, Command::Profiler(ProfilerCommand::Info)),
+        "cancel" => no_more("cancel", rest, Command::Profiler(ProfilerCommand::Cancel)),
+        _ => Err(ParseError::UnknownAction(action.text.clone())),
+    }
+}
+
+fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
+    let mut interval_micros = limits::DEFAULT_INTERVAL_MICROS;
+    let mut timeout_seconds = None;
+    for flag in flags {
+        let value = flag.value.as_deref().unwrap_or_default();
+        match flag.name.as_str() {
+            "interval" => interval_micros = micros(value).ok_or(ParseError::Interval)?,
+            "timeout" => timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
+            _ => {
+                return Err(ParseError::UnknownFlag {
+                    action: "start",
+                    name: flag.name.clone(),
+                });
+            }
+        }
+    }
+    Ok(ProfilerCommand::Start {
+        interval_micros,
+        timeout_seconds,
+    })
+}
+
+fn stop(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
+    let mut save_to_file = false;
+    let mut comment = None;
+    for flag in flags {
+        match (flag.name.as_str(), &flag.value) {
+            ("save-to-file", None) => save_to_file = true,
+            ("save-to-file", Some(_)) => return Err(ParseError::NoValue("save-to-file")),
+            ("comment", value) => {
+                let text = clean_text(value.as_deref().unwrap_or_default(), usize::MAX);
+                if text.is_empty() || text.chars().count() > limits::COMMENT_CHARS {
+                    return Err(ParseError::Comment);
+                }
+                comment = Some(text);
+            }
+            _ => {
+                return Err(ParseError::UnknownFlag {
+                    action: "stop",
+                    name: flag.name.clone(),
+                });
+            }
+        }
+    }
+    Ok(ProfilerCommand::Stop { save_to_file, comment })
+}
+
+/// Milliseconds with at most three decimals, as microseconds, when in range. Digits and one point only: no sign, no exponent, no `NaN`.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 3 {
+        return None;
+    }
+    let fraction = fraction.parse::<u64>().ok()? * 10u64.pow(3 - fraction.len() as u32);
+    let micros = whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(fraction)?;
+    (limits::MIN_INTERVAL_MICROS..=limits::MAX_INTERVAL_MICROS)
+        .contains(&micros)
+        .then_some(micros)
+}
+
+/// Whole seconds, when in range. Digits only.
+fn seconds(text: &str) -> Option<u64> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let seconds = text.parse::<u64>().ok()?;
+    (limits::MIN_TIMEOUT_SECONDS..=limits::MAX_TIMEOUT_SECONDS)
+        .contains(&seconds)
+        .then_some(seconds)
+}

@@ -1,0 +1,257 @@
+//! What the profiler needs of the host, between `onEnable` and `onDisable`, on the server thread only.
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::abi::{CxxFunction, Plugin, Server, UniqueId};
+use super::pure::pure;
+use crate::command::{Audience, answer_notice, clean_text};
+use crate::limits;
+use crate::session::{Control, Environment, Outgoing, PluginInfo, Requester, Service, TickSample};
+use crate::sys::{clock, thread};
+
+/// Ticks between two looks at the list of plugins: a minute.
+const ENVIRONMENT_TICKS: u32 = 1_200;
+
+/// Why the profiler did not begin or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AdapterError {
+    /// No thread.
+    #[error("its worker thread could not be started ({0})")]
+    NoWorker(std::io::Error),
+    /// No scheduler, or it refused.
+    #[error("the server's scheduler did not take its tick task")]
+    NoTask,
+    /// A bug of ours.
+    #[error("an internal error ({0})")]
+    Panic(String),
+    /// The worker was left to itself.
+    #[error("The profile that was being saved was not finished in time")]
+    Unfinished,
+}
+
+/// The running plugin.
+#[derive(Debug)]
+pub(super) struct Adapter {
+    ticker: Arc<Ticker>,
+    task: u32,
+}
+
+/// What the tick task works with. The scheduler keeps the task's function after it is cancelled, even after the plugin is gone, so this
+/// owns all it needs and looks at `enabled` before it touches the host.
+#[derive(Debug)]
+struct Ticker {
+    enabled: AtomicBool,
+    ticks: AtomicU32,
+    server: HostAddress,
+    service: Service,
+}
+
+/// The server's address. Used on the server thread only, while the plugin is enabled.
+#[derive(Debug)]
+struct HostAddress(*mut c_void);
+
+// SAFETY: the address may travel anywhere; it is only followed in `Ticker::tick`, which the scheduler runs on the server thread.
+unsafe impl Send for HostAddress {}
+// SAFETY: as above; it never changes.
+unsafe impl Sync for HostAddress {}
+
+impl Adapter {
+    /// Starts the profiler's service and its tick task.
+    pub(super) fn enable(server: Server<'_>, plugin: Plugin<'_>, folder: PathBuf) -> Result<Self, AdapterError> {
+        let service = pure(|| Service::new(folder))
+            .map_err(AdapterError::Panic)?
+            .map_err(AdapterError::NoWorker)?;
+        let ticker = Arc::new(Ticker {
+            enabled: AtomicBool::new(true),
+            ticks: AtomicU32::new(0),
+            server: HostAddress(server.as_ptr()),
+            service,
+        });
+        let function = CxxFunction::new({
+            let ticker = Arc::clone(&ticker);
+            move || ticker.tick()
+        });
+        let task = server
+            .scheduler()
+            .and_then(|scheduler| scheduler.run_task_timer(plugin, function, 0, 1));
+        match task {
+            Some(task) => Ok(Adapter { ticker, task }),
+            None => {
+                ticker.service.shutdown();
+                Err(AdapterError::NoTask)
+            }
+        }
+    }
+
+    /// What commands talk to.
+    pub(super) fn control(&self) -> &dyn Control {
+        &self.ticker.service
+    }
+
+    /// Ends everything: the session (saving its profile), the task, and what was left to say.
+    pub(super) fn disable(self, server: Server<'_>) -> Result<(), AdapterError> {
+        // Relaxed: written and read on the server thread.
+        self.ticker.enabled.store(false, Ordering::Relaxed);
+        let ended = pure(|| self.ticker.service.shutdown());
+        if let Ok(replies) = pure(|| self.ticker.replies()) {
+            deliver(server, &replies);
+        }
+        if let Some(scheduler) = server.scheduler() {
+            scheduler.cancel_task(self.task);
+        }
+        match ended {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AdapterError::Unfinished),
+            Err(panic) => Err(AdapterError::Panic(panic)),
+        }
+    }
+}
+
+impl Drop for Adapter {
+    fn drop(&mut self) {
+        // Deleted without being disabled, or disabled as it should be: the task must not touch the server any more. Relaxed: as above.
+        self.ticker.enabled.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Ticker {
+    /// Once per tick, on the server thread.
+    fn tick(&self) {
+        // Relaxed: written and read on the server thread.
+        if !self.enabled.load(Ordering::Relaxed) {
+            return;
+        }
+        // SAFETY: the plugin is enabled, so its server is alive, and the scheduler runs this on the server thread.
+        let Some(server) = (unsafe { Server::borrow(self.server.0) }) else {
+            return;
+        };
+
+        // Gather. The figures are of the tick before: this one is not over.
+        let sample = TickSample {
+            at: clock::monotonic(),
+            tid: thread::current_tid(),
+            mspt: server.current_milliseconds_per_tick(),
+            tps: server.average_ticks_per_second(),
+        };
+        // Relaxed: only the server thread counts.
+        let environment = self
+            .ticks
+            .fetch_add(1, Ordering::Relaxed)
+            .is_multiple_of(ENVIRONMENT_TICKS)
+            .then(|| gather(server));
+
+        // Compute.
+        let replies = pure(|| {
+            if let Some(environment) = environment {
+                self.service.set_environment(environment.presentable());
+            }
+            self.service.on_tick(sample);
+            self.replies()
+        });
+
+        // Deliver. A panic was reported by the panic hook; the next tick tries again.
+        if let Ok(replies) = replies {
+            deliver(server, &replies);
+        }
+    }
+
+    fn replies(&self) -> Vec<Reply> {
+        self.service.take_outgoing().into_iter().map(Reply::new).collect()
+    }
+}
+
+/// A worded notice.
+#[derive(Debug)]
+struct Reply {
+    to: Requester,
+    /// For the player it is for.
+    coloured: String,
+    /// For the console.
+    plain: String,
+}
+
+impl Reply {
+    fn new(outgoing: Outgoing) -> Self {
+        let line = answer_notice(&outgoing.notice);
+        Reply {
+            coloured: line.render(Audience::Player),
+            plain: line.render(Audience::Console),
+            to: outgoing.to,
+        }
+    }
+}
+
+/// Sends each reply to whoever asked, if still there, else to the console. Nobody is remembered by address: players leave.
+fn deliver(server: Server<'_>, replies: &[Reply]) {
+    for reply in replies {
+        let player = match reply.to {
+            Requester::Player { unique_id, .. } => server.player_by_id(UniqueId::from_bytes(unique_id)),
+            Requester::Console => None,
+        };
+        match player {
+            Some(player) => player.as_sender().send_message(&reply.coloured),
+            None => {
+                if let Some(console) = server.console() {
+                    console.send_message(&reply.plain);
+                }
+            }
+        }
+    }
+}
+
+/// What the host says of itself, as it says it.
+struct Gathered {
+    server_name: String,
+    server_version: String,
+    minecraft_version: String,
+    plugins: Vec<PluginInfo>,
+}
+
+fn gather(server: Server<'_>) -> Gathered {
+    let plugins = server
+        .plugin_manager()
+        .map(|manager| manager.plugins())
+        .unwrap_or_default();
+    let plugins = plugins
+        .into_iter()
+        .take(limits::PLUGINS)
+        .filter_map(Plugin::description)
+        .map(|description| PluginInfo {
+            name: description.name.to_text().into_owned(),
+            version: description.version.to_text().into_owned(),
+            authors: description.authors.to_texts().join(", "),
+            description: description.description.to_text().into_owned(),
+        })
+        .collect();
+    Gathered {
+        server_name: server.name(),
+        server_version: server.version(),
+        minecraft_version: server.minecraft_version(),
+        plugins,
+    }
+}
+
+impl Gathered {
+    /// Without anything that could break a profile's page or a line of chat.
+    fn presentable(self) -> Environment {
+        let short = |text: &str| clean_text(text, limits::NAME_CHARS);
+        Environment {
+            server_name: short(&self.server_name),
+            server_version: short(&self.server_version),
+            minecraft_version: short(&self.minecraft_version),
+            plugins: self
+                .plugins
+                .iter()
+                .map(|plugin| PluginInfo {
+                    name: short(&plugin.name),
+                    version: short(&plugin.version),
+                    authors: short(&plugin.authors),
+                    description: short(&plugin.description),
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the plugin says of itself.
+
+use super::abi::{
+    Command, CxxString, CxxVector, LoadOrder, Permission, PermissionDefault, PluginDescription, RttiUnavailable,
+};
+use crate::command;
+
+/// Endstone compares this text for equality with its own and refuses the plugin otherwise.
+pub const API_VERSION: &str = "0.11";
+
+/// The description. `PostWorld`: there is nothing to profile before the world is there, and the server thread ticks only then.
+///
+/// # Errors
+/// There is no C++ runtime in the process.
+pub fn describe() -> Result<PluginDescription, RttiUnavailable> {
+    let version = env!("CARGO_PKG_VERSION");
+    let text = CxxString::new;
+    Ok(PluginDescription {
+        name: text("spark"),
+        version: text(version),
+        full_name: text(&format!("spark v{version}")),
+        api_version: text(API_VERSION),
+        description: text("A profiler: native and Python frames in one spark profile"),
+        load: LoadOrder::PostWorld,
+        authors: CxxVector::of_texts(&["The endstone-spark authors"]),
+        contributors: CxxVector::empty(),
+        website: text(""),
+        prefix: text("spark"),
+        provides: CxxVector::empty(),
+        depend: CxxVector::empty(),
+        soft_depend: CxxVector::empty(),
+        load_before: CxxVector::empty(),
+        default_permission: PermissionDefault::Operator,
+        commands: [Command::new(
+            command::NAME,
+            command::DESCRIPTION,
+            command::ALIASES,
+            command::USAGES,
+            &[command::PERMISSION],
+        )?]
+        .into_iter()
+        .collect(),
+        permissions: [Permission::new(
+            command::PERMISSION,
+            command::PERMISSION_DESCRIPTION,
+            PermissionDefault::Operator,
+        )]
+        .into_iter()
+        .collect(),
+    })
+}
