@@ -102,6 +102,34 @@ pub const EXPORT_ROOT_FRAMES: usize = 150;
 /// Longest exported class name in characters, so that class and method stay under the 300 at which the viewer's page stretches.
 pub const CLASS_CHARS: usize = 100;
 
+/// Samples that wait for the aggregator. At 4 ms and one thread this is half a minute; each holds one or two kilobytes.
+pub const QUEUED_SAMPLES: usize = 8192;
+
+/// Stacks whose memory is kept for the next sample.
+pub const SPARE_STACKS: usize = 64;
+
+/// Longest wait for a thread's answer, in nanoseconds. A thread that waits for the disk answers when it is done, and its stack is then right for all of
+/// that time; a second of it is the most that one sample should stand for.
+pub const ANSWER_NANOS: u64 = 1_000_000_000;
+
+/// How often an unanswered thread is asked for whether it blocks the signal, in nanoseconds.
+pub const BLOCKED_CHECK_NANOS: u64 = 50_000_000;
+
+/// How often the list of modules is compared with the loader's counters, in nanoseconds: half of the time within which a change must be taken up.
+pub const MODULES_CHECK_NANOS: u64 = 100_000_000;
+
+/// How often threads' names and lives are looked at, in nanoseconds.
+pub const THREADS_CHECK_NANOS: u64 = 100_000_000;
+
+/// How often a thread's stack bounds are looked up again when it runs outside of those known, in nanoseconds.
+pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;
+
+/// Longest wait, in nanoseconds, for handlers that are running when the sampler stops. One takes microseconds; a thread that is not scheduled for
+/// longer leaves nothing behind but its slot.
+pub const STOP_NANOS: u64 = 200_000_000;
+
+/// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
+pub const SLEEP_NANOS: u64 = 50_000_000;
 /// Names tried for a new file. Exports of one second get a number each; a hundred of them means that something else is wrong.
 pub const FILE_NAME_TRIES: usize = 100;
 

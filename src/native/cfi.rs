@@ -13,7 +13,9 @@
 
 use std::ops::Range;
 
-use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule, UnwindContext, UnwindSection};
+use gimli::{
+    BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule, UnwindContext, UnwindSection,
+};
 
 use super::expression::evaluate;
 use super::registers::{COUNT, RETURN_ADDRESS, Registers, STACK_POINTER};
@@ -67,7 +69,9 @@ impl UnwindData {
         let parsed = gimli::EhFrameHdr::new(header, LittleEndian).parse(&bases, 8).ok()?;
         let eh_frame_svma = parsed.eh_frame_ptr().direct().ok()?;
         let bases = bases.set_eh_frame(eh_frame_svma);
-        let segment = image.segment_of(&(eh_frame_svma..eh_frame_svma.checked_add(4)?)).filter(|segment| segment.readable)?;
+        let segment = image
+            .segment_of(&(eh_frame_svma..eh_frame_svma.checked_add(4)?))
+            .filter(|segment| segment.readable)?;
         let room = segment.svma.end - eh_frame_svma;
         let read_svma = |svma: u64, into: &mut [u8]| read(image.bias.wrapping_add(svma), into);
 
@@ -83,7 +87,9 @@ impl UnwindData {
             }
             None => room,
         };
-        let length = usize::try_from(length).ok().filter(|length| *length <= limits::UNWIND_SECTION_BYTES)?;
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= limits::UNWIND_SECTION_BYTES)?;
         let eh_frame = AnonymousCopy::new(length, |bytes| read_svma(eh_frame_svma, bytes)).ok()?;
         if index.is_empty() {
             index = walked_index(eh_frame.bytes(), &bases, base_svma);
@@ -128,14 +134,20 @@ impl UnwindData {
         }
         let encoding = entry.cie().encoding();
         let signal = entry.is_signal_trampoline();
-        let row = entry.unwind_info_for_address(&section, &self.bases, scratch, svma).ok()?;
+        let row = entry
+            .unwind_info_for_address(&section, &self.bases, scratch, svma)
+            .ok()?;
         Some(work(row, &section, encoding, signal))
     }
 
     /// The rule at `svma`.
     pub(super) fn rule(&self, svma: u64, scratch: &mut Scratch) -> Rule {
         self.with_row(svma, scratch, |row, section, encoding, signal| {
-            if signal { Rule::plain(Kind::Signal) } else { Rule::from_row(row, section, encoding) }
+            if signal {
+                Rule::plain(Kind::Signal)
+            } else {
+                Rule::from_row(row, section, encoding)
+            }
         })
         .unwrap_or(Rule::plain(Kind::Missing))
     }

@@ -40,7 +40,9 @@ pub(super) fn evaluate(
                 };
                 stack.push(value.wrapping_add_signed(offset))?;
             }
-            Operation::Deref { size: 8, space: false, .. } => {
+            Operation::Deref {
+                size: 8, space: false, ..
+            } => {
                 let address = stack.pop()?;
                 stack.push(word(address)?)?;
             }
@@ -115,7 +117,13 @@ mod tests {
             version: 1,
         };
         let mut word = |address: u64| (address == 0x1000).then_some(99);
-        evaluate(Expression(Bytes::new(bytes, LittleEndian)), encoding, None, registers, &mut word)
+        evaluate(
+            Expression(Bytes::new(bytes, LittleEndian)),
+            encoding,
+            None,
+            registers,
+            &mut word,
+        )
     }
 
     #[test]
@@ -130,7 +138,11 @@ mod tests {
     fn a_realigned_frame_reads_its_word() {
         // breg6 -8, deref (what compilers write for frames that realign the stack)
         assert_eq!(run(&[0x76, 0x78, 0x06], &Registers::new(1, 2, 0x1008)), Some(99));
-        assert_eq!(run(&[0x76, 0x70, 0x06], &Registers::new(1, 2, 0x1008)), None, "not readable");
+        assert_eq!(
+            run(&[0x76, 0x70, 0x06], &Registers::new(1, 2, 0x1008)),
+            None,
+            "not readable"
+        );
     }
 
     #[test]

@@ -80,11 +80,17 @@ impl Modules {
                 .remove(&described.avma.start)
                 .filter(|known| same(&known.module, &described))
                 .or_else(|| {
-                    let at = self.unloaded.iter().position(|known| same(&known.module, &described) && described.build_id.is_some())?;
+                    let at = self
+                        .unloaded
+                        .iter()
+                        .position(|known| same(&known.module, &described) && described.build_id.is_some())?;
                     Some(self.unloaded.swap_remove(at))
                 });
             let known = known.unwrap_or_else(|| {
-                let module = Arc::new(Module { id: next_id(), ..described });
+                let module = Arc::new(Module {
+                    id: next_id(),
+                    ..described
+                });
                 new.push(Arc::clone(&module));
                 Known {
                     entry: self.enter(&image, module.id),
@@ -129,7 +135,8 @@ impl Modules {
         image.notes.iter().find_map(|note| {
             let length = usize::try_from(note.end - note.start).ok()?.min(limits::NOTE_BYTES);
             let mut bytes = vec![0; length];
-            self.read(image.bias.wrapping_add(note.start), &mut bytes).then_some(())?;
+            self.read(image.bias.wrapping_add(note.start), &mut bytes)
+                .then_some(())?;
             find_build_id(&bytes)
         })
     }
@@ -199,9 +206,16 @@ mod tests {
         let libc = new.iter().find(|module| module.short_name() == "libc").unwrap();
         assert!(libc.build_id.is_some());
         assert!(new.iter().any(|module| module.path == Path::new("[vdso]")));
-        assert!(table.find(maps::vdso_start() + 0x600).is_none_or(|entry| entry.unwind.is_some()));
+        assert!(
+            table
+                .find(maps::vdso_start() + 0x600)
+                .is_none_or(|entry| entry.unwind.is_some())
+        );
         assert!(modules.refresh().is_none(), "nothing has changed");
         let (_, again) = Modules::new(std::process::id() as i32).refresh().unwrap();
-        assert!(again.iter().all(|module| new.iter().all(|known| known.id != module.id)), "ids are never given twice");
+        assert!(
+            again.iter().all(|module| new.iter().all(|known| known.id != module.id)),
+            "ids are never given twice"
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! How to get from a frame to its caller, small enough to cache.
 
-use gimli::{CfaRule, EndianSlice, LittleEndian, Operation, Register, RegisterRule, UnwindContextStorage, UnwindTableRow};
+use gimli::{
+    CfaRule, EndianSlice, LittleEndian, Operation, Register, RegisterRule, UnwindContextStorage, UnwindTableRow,
+};
 
 use super::registers::{CALLEE_SAVED, COUNT, RETURN_ADDRESS, Registers, STACK_POINTER};
 
@@ -57,7 +59,11 @@ impl Rule {
     }
 
     /// The rule that says what `row` says, or [`Kind::Interpret`] when it does not fit.
-    pub(super) fn from_row(row: &Row, section: &gimli::EhFrame<EndianSlice<'_, LittleEndian>>, encoding: gimli::Encoding) -> Self {
+    pub(super) fn from_row(
+        row: &Row,
+        section: &gimli::EhFrame<EndianSlice<'_, LittleEndian>>,
+        encoding: gimli::Encoding,
+    ) -> Self {
         match row.register(Register(RETURN_ADDRESS)) {
             Some(RegisterRule::Undefined) => return Rule::plain(Kind::Root),
             Some(RegisterRule::Offset(-8)) => {}
@@ -68,7 +74,11 @@ impl Rule {
         Rule::fitting(row, section, encoding).unwrap_or(Rule::plain(Kind::Interpret))
     }
 
-    fn fitting(row: &Row, section: &gimli::EhFrame<EndianSlice<'_, LittleEndian>>, encoding: gimli::Encoding) -> Option<Self> {
+    fn fitting(
+        row: &Row,
+        section: &gimli::EhFrame<EndianSlice<'_, LittleEndian>>,
+        encoding: gimli::Encoding,
+    ) -> Option<Self> {
         let (kind, register, offset) = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => (Kind::Offset, *register, *offset),
             CfaRule::Expression(expression) => {
@@ -76,13 +86,22 @@ impl Rule {
                 let Operation::RegisterOffset { register, offset, .. } = operations.next().ok()?? else {
                     return None;
                 };
-                let Operation::Deref { size: 8, space: false, .. } = operations.next().ok()?? else {
+                let Operation::Deref {
+                    size: 8, space: false, ..
+                } = operations.next().ok()??
+                else {
                     return None;
                 };
-                operations.next().ok()?.is_none().then_some((Kind::Deref, register, offset))?
+                operations
+                    .next()
+                    .ok()?
+                    .is_none()
+                    .then_some((Kind::Deref, register, offset))?
             }
         };
-        let register = u8::try_from(register.0).ok().filter(|register| usize::from(*register) < COUNT)?;
+        let register = u8::try_from(register.0)
+            .ok()
+            .filter(|register| usize::from(*register) < COUNT)?;
         let offset = i32::try_from(offset).ok()?;
         let mut saved = [0; CALLEE_SAVED.len()];
         for (column, rule) in row.registers() {
@@ -117,13 +136,24 @@ impl Rule {
     /// The CFA by this rule ([`Kind::Offset`] or [`Kind::Deref`]).
     #[inline(always)]
     pub(super) fn cfa(&self, registers: &Registers, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<u64> {
-        let address = registers.get(self.register)?.wrapping_add_signed(i64::from(self.offset));
-        if self.kind == Kind::Deref { word(address) } else { Some(address) }
+        let address = registers
+            .get(self.register)?
+            .wrapping_add_signed(i64::from(self.offset));
+        if self.kind == Kind::Deref {
+            word(address)
+        } else {
+            Some(address)
+        }
     }
 
     /// Replaces the callee-saved registers by the caller's. `None` when a word cannot be read.
     #[inline(always)]
-    pub(super) fn restore(&self, registers: &mut Registers, cfa: u64, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<()> {
+    pub(super) fn restore(
+        &self,
+        registers: &mut Registers,
+        cfa: u64,
+        word: &mut impl FnMut(u64) -> Option<u64>,
+    ) -> Option<()> {
         for (register, words) in CALLEE_SAVED.iter().zip(self.saved) {
             if words != 0 {
                 registers.set(*register, word(cfa.wrapping_add_signed(i64::from(words) * 8))?);

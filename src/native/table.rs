@@ -39,9 +39,16 @@ impl ModuleTable {
     /// The module whose code holds `address`.
     #[inline]
     pub(super) fn find(&self, address: u64) -> Option<&Entry> {
-        let at = self.code.partition_point(|(range, _)| range.start <= address).checked_sub(1)?;
+        let at = self
+            .code
+            .partition_point(|(range, _)| range.start <= address)
+            .checked_sub(1)?;
         let (range, module) = self.code.get(at)?;
-        if range.contains(&address) { self.modules.get(*module as usize) } else { None }
+        if range.contains(&address) {
+            self.modules.get(*module as usize)
+        } else {
+            None
+        }
     }
 }
 

@@ -106,12 +106,20 @@ pub(super) fn walk(
     // The program counter of the leaf and of interrupted frames is exact; all others are return addresses.
     let mut exact = true;
     for _ in 0..limits::UNWIND_STEPS {
-        let address = if exact { registers.pc } else { registers.pc.wrapping_sub(1) };
+        let address = if exact {
+            registers.pc
+        } else {
+            registers.pc.wrapping_sub(1)
+        };
         let entry = table.find(address);
         let sp = registers.sp();
         let rule = entry.map_or(Rule::plain(Kind::Missing), |entry| context.rule(entry, address));
         let module = entry.map_or(ModuleId::NONE, |entry| entry.id);
-        let mut frame = RawFrame { address, cfa: 0, module };
+        let mut frame = RawFrame {
+            address,
+            cfa: 0,
+            module,
+        };
         let stepped = match rule.kind {
             Kind::Offset | Kind::Deref => by_rule(&rule, &mut registers, sp, &mut word),
             Kind::Root => Err(StackEnd::Root),

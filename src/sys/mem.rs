@@ -26,6 +26,33 @@ pub fn read_own_word(process: i32, address: u64) -> Option<u64> {
     read_own(process, address, &mut bytes).then(|| u64::from_ne_bytes(bytes))
 }
 
+/// Whether every word at these addresses has the expected value now, by one system call. At most [`MOST_WORDS`] of them.
+pub fn own_words_are(process: i32, expected: impl Iterator<Item = (u64, u64)>) -> bool {
+    let (remote, values): (Vec<libc::iovec>, Vec<u64>) = expected
+        .map(|(address, value)| {
+            let word = libc::iovec {
+                iov_base: address as *mut libc::c_void,
+                iov_len: size_of::<u64>(),
+            };
+            (word, value)
+        })
+        .unzip();
+    if remote.len() > MOST_WORDS {
+        return false;
+    }
+    let mut found = vec![0_u64; values.len()];
+    let local = libc::iovec {
+        iov_base: found.as_mut_ptr().cast(),
+        iov_len: size_of_val(found.as_slice()),
+    };
+    // SAFETY: `local` is exactly `found`; the remote side is checked by the kernel, which reports what it cannot read instead of faulting.
+    let read = unsafe { libc::process_vm_readv(process, &local, 1, remote.as_ptr(), remote.len() as libc::c_ulong, 0) };
+    read >= 0 && read as usize == local.iov_len && found == values
+}
+
+/// The kernel's limit on pieces of one read (`UIO_MAXIOV`).
+pub const MOST_WORDS: usize = 1024;
+
 /// Whether [`read_own`] works here at all: some containers forbid the call.
 pub fn can_read_own(process: i32) -> bool {
     let here = 0x5eed_u64;
@@ -118,6 +145,10 @@ mod tests {
         assert_eq!(read_own_word(process(), (&raw const word) as u64), Some(77));
         assert_eq!(read_own_word(process(), 8), None);
         assert!(can_read_own(process()));
+        let at = (&raw const word) as u64;
+        assert!(own_words_are(process(), [(at, 77), (at, 77)].into_iter()));
+        assert!(!own_words_are(process(), [(at, 77), (at, 78)].into_iter()));
+        assert!(!own_words_are(process(), [(at, 77), (8, 0)].into_iter()));
         let mut bytes = [0; 8];
         assert!(read_own_file((&raw const word) as u64, &mut bytes));
         assert_eq!(u64::from_ne_bytes(bytes), 77);

@@ -8,6 +8,7 @@ pub mod maps;
 pub mod mem;
 mod private_dir;
 pub mod signal;
+pub mod sleep;
 pub mod task;
 pub mod thread;
 

@@ -75,6 +75,11 @@ fn replace(signal: libc::c_int, new: &libc::sigaction) -> io::Result<libc::sigac
     Ok(unsafe { old.assume_init() })
 }
 
+/// Whether the kernel would call `handler` for `signal` now.
+pub fn is_installed(signal: libc::c_int, handler: Handler) -> bool {
+    query(signal).is_ok_and(|current| current.sa_sigaction == handler as usize)
+}
+
 /// Whether the action was put back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restored {
@@ -142,11 +147,6 @@ impl Installed {
         })
     }
 
-    /// Whether the kernel would still call our handler.
-    pub fn is_current(&self) -> bool {
-        query(self.signal).is_ok_and(|current| current.sa_sigaction == self.handler as usize)
-    }
-
     /// Puts the previous action back if ours is still there. On the way the signal is ignored for an instant, which discards what is pending in
     /// every thread, blocked ones too: none of our signals can arrive after this. (Nor can a foreign one of that instant.)
     pub fn restore(mut self) -> Restored {
@@ -155,7 +155,7 @@ impl Installed {
 
     fn put_back(&mut self) -> Restored {
         self.done = true;
-        if !self.is_current() {
+        if !is_installed(self.signal, self.handler) {
             return Restored::Displaced;
         }
         // SAFETY: an all-zero sigaction is valid.

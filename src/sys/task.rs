@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::model::Tid;
@@ -53,6 +54,38 @@ pub fn cpu_nanos(tid: Tid) -> Option<u64> {
     // SAFETY: `time` is a valid timespec to write to; an id of no living thread is refused by the kernel.
     let code = unsafe { libc::clock_gettime(clock, &mut time) };
     (code == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The calling thread's own stack. `None` when libc does not know. Not for signal handlers.
+pub fn own_stack() -> Option<Range<u64>> {
+    // SAFETY: an all-zero attribute object is only written to by pthread_getattr_np, and destroyed if that succeeded.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return None;
+        }
+        let mut start = std::ptr::null_mut();
+        let mut size = 0;
+        let code = libc::pthread_attr_getstack(&attributes, &mut start, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        (code == 0).then(|| start as u64..(start as u64).saturating_add(size as u64))
+    }
+}
+
+/// How large the main thread's stack may grow, in bytes. Without a limit, Linux's default is assumed.
+pub fn stack_limit() -> u64 {
+    const DEFAULT: u64 = 8 << 20;
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid rlimit to write to.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
+    if code == 0 && limit.rlim_cur != libc::RLIM_INFINITY {
+        limit.rlim_cur
+    } else {
+        DEFAULT
+    }
 }
 
 /// Where a thread is, as far as the kernel tells.
@@ -129,6 +162,8 @@ mod tests {
     fn the_calling_thread_is_described() {
         let tid = current_tid();
         assert!(name(tid).is_some());
+        let here = 0_u8;
+        assert!(own_stack().unwrap().contains(&((&raw const here) as u64)));
         assert!(start_ticks(tid).unwrap() > 0);
         assert_eq!(blocks_signal(tid, libc::SIGPROF), Some(false));
         assert!(all().unwrap().contains(&tid));

@@ -45,7 +45,10 @@ pub(crate) fn has(version: PythonVersion) -> bool {
 }
 
 fn release(version: PythonVersion) -> Option<&'static str> {
-    RELEASES.iter().find(|(v, _)| *v == version).map(|(_, release)| *release)
+    RELEASES
+        .iter()
+        .find(|(v, _)| *v == version)
+        .map(|(_, release)| *release)
 }
 
 /// A Python that an earlier set-up has unpacked, without doing anything.
@@ -101,11 +104,17 @@ fn unpatched_pip(dir: &Path, version: PythonVersion) -> Result<Command> {
 /// The pip wheel that Debian ships for its virtual environments. A wheel can be run as it is.
 pub(crate) fn pip_wheel(dir: &Path) -> Result<PathBuf> {
     let wheels = dir.join("usr/share/python-wheels");
-    let missing = || Error::Content { path: wheels.clone(), reason: "no pip wheel in it".to_owned() };
+    let missing = || Error::Content {
+        path: wheels.clone(),
+        reason: "no pip wheel in it".to_owned(),
+    };
     fs::read_dir(&wheels)
         .context("read", &wheels)?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pip-")))
+        .find(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("pip-"))
+        })
         .ok_or_else(missing)
 }
 
@@ -123,20 +132,32 @@ fn describe(dir: &Path, version: PythonVersion) -> Result<Python> {
         library,
         has_pip: false,
         origin: Origin::Fetched,
-        own_libc: Some(OwnLibc { linker: linker(dir), libraries: dir.join(LIBRARIES) }),
+        own_libc: Some(OwnLibc {
+            linker: linker(dir),
+            libraries: dir.join(LIBRARIES),
+        }),
     })
 }
 
 /// From `patchlevel.h`'s place in the package there is only the changelog's; the interpreter knows.
 fn full_version(dir: &Path, version: PythonVersion) -> Option<String> {
     let output = Command::new(interpreter(dir, version))
-        .args(["-I", "-S", "-c", "import sys; print('.'.join(map(str, sys.version_info[:3])))"])
+        .args([
+            "-I",
+            "-S",
+            "-c",
+            "import sys; print('.'.join(map(str, sys.version_info[:3])))",
+        ])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
         .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| text.trim().to_owned()).filter(|text| !text.is_empty())
+    output
+        .status
+        .success()
+        .then(|| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
 }
 
 fn packages(archive: &Path) -> Result<Vec<PathBuf>> {
@@ -184,7 +205,10 @@ fn download(lab: &Lab, version: PythonVersion) -> Result<PathBuf> {
 
 /// Where this machine gets its Debian packages.
 fn mirror(version: PythonVersion) -> Result<String> {
-    if let Some(mirror) = std::env::var("SPARK_DEBIAN_MIRROR").ok().filter(|mirror| !mirror.is_empty()) {
+    if let Some(mirror) = std::env::var("SPARK_DEBIAN_MIRROR")
+        .ok()
+        .filter(|mirror| !mirror.is_empty())
+    {
         return Ok(mirror);
     }
     let cannot = |why: &str| {
@@ -194,20 +218,33 @@ fn mirror(version: PythonVersion) -> Result<String> {
         ))
     };
     for program in ["apt-get", "dpkg-deb"] {
-        let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let found = Command::new(program)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
         if !found.is_ok_and(|status| status.success()) {
             return Err(cannot(&format!("there is no {program} here")));
         }
     }
     if !Path::new(KEYRING).is_file() {
-        return Err(cannot(&format!("Debian's signing keys ({KEYRING}, package debian-archive-keyring) are missing")));
+        return Err(cannot(&format!(
+            "Debian's signing keys ({KEYRING}, package debian-archive-keyring) are missing"
+        )));
     }
     let output = Command::new("apt-get")
-        .args(["indextargets", "--format", "$(ORIGIN)\t$(RELEASE)\t$(REPO_URI)", "Created-By: Packages"])
+        .args([
+            "indextargets",
+            "--format",
+            "$(ORIGIN)\t$(RELEASE)\t$(REPO_URI)",
+            "Created-By: Packages",
+        ])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output();
-    let targets = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let targets = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
     let own = fs::read_to_string("/etc/os-release").unwrap_or_default();
     choose_mirror(&targets, &own)
         .map(str::to_owned)
@@ -217,7 +254,12 @@ fn mirror(version: PythonVersion) -> Result<String> {
 /// The mirror among apt's index targets (`origin <tab> release <tab> address` per line). Before the first `apt-get update` origins are unknown;
 /// then it is the source of the system's own release.
 fn choose_mirror<'a>(targets: &'a str, os_release: &str) -> Option<&'a str> {
-    let field = |key: &str| os_release.lines().find_map(|line| line.strip_prefix(key)).map(|v| v.trim_matches('"'));
+    let field = |key: &str| {
+        os_release
+            .lines()
+            .find_map(|line| line.strip_prefix(key))
+            .map(|v| v.trim_matches('"'))
+    };
     let own_release = field("VERSION_CODENAME=").filter(|_| field("ID=") == Some("debian"));
     let entries = || {
         targets
@@ -244,7 +286,10 @@ struct Apt {
 
 impl Apt {
     fn new(lab: &Lab, mirror: &str, release: &str) -> Result<Self> {
-        let dir = tempfile::Builder::new().prefix("apt-").tempdir_in(lab.target()).context("create", lab.target())?;
+        let dir = tempfile::Builder::new()
+            .prefix("apt-")
+            .tempdir_in(lab.target())
+            .context("create", lab.target())?;
         for folder in ["lists/partial", "cache/archives/partial"] {
             let path = dir.path().join(folder);
             fs::create_dir_all(&path).context("create", &path)?;
@@ -253,7 +298,10 @@ impl Apt {
             let path = dir.path().join(name);
             fs::write(&path, text).context("write", &path)
         };
-        write("sources.list", format!("deb [arch=amd64 signed-by={KEYRING}] {mirror} {release} main\n"))?;
+        write(
+            "sources.list",
+            format!("deb [arch=amd64 signed-by={KEYRING}] {mirror} {release} main\n"),
+        )?;
         write("apt.conf", NO_HOOKS.to_owned())?;
         note(format!("from {mirror}"));
         Ok(Self { dir })

@@ -21,9 +21,14 @@ pub struct Endstone {
 impl Endstone {
     /// Downloads (once) and unpacks (once).
     pub(crate) fn set_up(lab: &Lab, version: PythonVersion) -> Result<Self> {
-        let cached = lab.cache().join("wheels").join(format!("endstone-{ENDSTONE_VERSION}-{}", version.wheel_tag()));
+        let cached = lab
+            .cache()
+            .join("wheels")
+            .join(format!("endstone-{ENDSTONE_VERSION}-{}", version.wheel_tag()));
         folder_once(&cached, |partial| {
-            let step = Step::start(format!("Downloading Endstone {ENDSTONE_VERSION} for Python {version}, about 70 MB"));
+            let step = Step::start(format!(
+                "Downloading Endstone {ENDSTONE_VERSION} for Python {version}, about 70 MB"
+            ));
             pip::download(lab, version, &format!("endstone=={ENDSTONE_VERSION}"), partial, &step)?;
             step.done();
             Ok(())

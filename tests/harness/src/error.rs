@@ -71,6 +71,10 @@ pub(crate) trait FileContext<T> {
 
 impl<T> FileContext<T> for io::Result<T> {
     fn context(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T> {
-        self.map_err(|source| Error::File { action, path: path.into(), source })
+        self.map_err(|source| Error::File {
+            action,
+            path: path.into(),
+            source,
+        })
     }
 }

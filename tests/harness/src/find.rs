@@ -90,9 +90,10 @@ pub fn given(candidates: &[Candidate]) -> Result<Option<Python>> {
     };
     match &candidate.python {
         Ok(python) => Ok(Some(python.clone())),
-        Err(reason) => {
-            Err(Error::Missing(format!("SPARK_PYTHON={}: {reason}", candidate.executable.display())))
-        }
+        Err(reason) => Err(Error::Missing(format!(
+            "SPARK_PYTHON={}: {reason}",
+            candidate.executable.display()
+        ))),
     }
 }
 
@@ -102,7 +103,11 @@ pub fn given(candidates: &[Candidate]) -> Result<Option<Python>> {
 /// As [`given`].
 pub fn usable(candidates: &[Candidate], version: PythonVersion) -> Result<Option<Python>> {
     given(candidates)?;
-    Ok(candidates.iter().filter_map(|c| c.python.as_ref().ok()).find(|p| p.version == version).cloned())
+    Ok(candidates
+        .iter()
+        .filter_map(|c| c.python.as_ref().ok())
+        .find(|p| p.version == version)
+        .cloned())
 }
 
 /// A shim has many names and one file, and answers by its name.
@@ -133,22 +138,41 @@ fn places() -> Vec<(Origin, PathBuf)> {
     let in_folders = |origin: Origin, folders: Vec<PathBuf>| {
         let mut found = Vec::new();
         for folder in folders {
-            found.extend(names.iter().map(|name| folder.join(name)).filter(|file| file.is_file()).map(|f| (origin, f)));
+            found.extend(
+                names
+                    .iter()
+                    .map(|name| folder.join(name))
+                    .filter(|file| file.is_file())
+                    .map(|f| (origin, f)),
+            );
         }
         found
     };
-    places.extend(in_folders(Origin::Path, env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()));
+    places.extend(in_folders(
+        Origin::Path,
+        env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
+    ));
     places.extend(in_folders(Origin::Pyenv, pyenv_folders()));
-    places.extend(in_folders(Origin::System, SYSTEM_FOLDERS.iter().map(PathBuf::from).collect()));
+    places.extend(in_folders(
+        Origin::System,
+        SYSTEM_FOLDERS.iter().map(PathBuf::from).collect(),
+    ));
     places
 }
 
 /// `bin` of every version that pyenv has, newest name first.
 fn pyenv_folders() -> Vec<PathBuf> {
-    let root = env::var_os("PYENV_ROOT").map(PathBuf::from).or_else(|| env::home_dir().map(|home| home.join(".pyenv")));
-    let versions = root.map(|root| root.join("versions")).and_then(|dir| fs::read_dir(dir).ok());
-    let mut folders: Vec<PathBuf> =
-        versions.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path().join("bin"))).collect();
+    let root = env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".pyenv")));
+    let versions = root
+        .map(|root| root.join("versions"))
+        .and_then(|dir| fs::read_dir(dir).ok());
+    let mut folders: Vec<PathBuf> = versions
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .collect();
     folders.sort();
     folders.reverse();
     folders
@@ -164,8 +188,17 @@ fn probe(executable: &Path, origin: Origin) -> Option<Candidate> {
         .stderr(Stdio::null())
         .output()
         .ok()?;
-    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
-    let fact = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_default();
+    let text = String::from_utf8(output.stdout)
+        .ok()
+        .filter(|_| output.status.success())?;
+    let fact = |key: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+            .unwrap_or_default()
+    };
+    if fact("version").is_empty() {
+        return None;
+    }
     Some(Candidate {
         origin,
         executable: executable.to_owned(),
@@ -229,7 +262,11 @@ mod tests {
 
     fn judge_with(key: &str, value: &'static str) -> std::result::Result<Python, String> {
         let fact = |asked: &str| {
-            if asked == key { value } else { GOOD.iter().find(|(k, _)| *k == asked).map_or("", |(_, v)| *v) }
+            if asked == key {
+                value
+            } else {
+                GOOD.iter().find(|(k, _)| *k == asked).map_or("", |(_, v)| *v)
+            }
         };
         judge(&fact, Origin::Path)
     }

@@ -38,7 +38,11 @@ impl Lab {
         let cache = env::var_os("XDG_CACHE_HOME")
             .filter(|dir| Path::new(dir).is_absolute())
             .map(PathBuf::from)
-            .or_else(|| env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".cache")))
+            .or_else(|| {
+                env::home_dir()
+                    .filter(|home| home.is_absolute())
+                    .map(|home| home.join(".cache"))
+            })
             .ok_or_else(|| Error::Missing("no folder for downloads: set HOME or XDG_CACHE_HOME".to_owned()))?
             .join(CACHE_NAME);
         Self::at(root, target, cache)
@@ -79,7 +83,10 @@ impl Lab {
         if path.is_file() {
             return Ok(path);
         }
-        Err(Error::Missing(format!("{} is not built; run ./dev build first", path.display())))
+        Err(Error::Missing(format!(
+            "{} is not built; run ./dev build first",
+            path.display()
+        )))
     }
 
     /// The profiler plugin, as built.
@@ -93,6 +100,27 @@ impl Lab {
     /// Every Python on this machine that could be looked at, usable or not. Nothing is fetched.
     pub fn installed_pythons(&self) -> Vec<Candidate> {
         find::candidates()
+    }
+
+    /// Every Python that has been fetched.
+    pub fn fetched_pythons(&self) -> Vec<Python> {
+        PythonVersion::ALL
+            .into_iter()
+            .filter_map(|version| debian::unpacked(self, version))
+            .collect()
+    }
+
+    /// Whether this version can be fetched where there is none.
+    pub fn can_fetch(version: PythonVersion) -> bool {
+        debian::has(version)
+    }
+
+    /// As [`Lab::python`], without fetching anything.
+    ///
+    /// # Errors
+    /// If `SPARK_PYTHON` names something of no use.
+    pub fn python_at_hand(&self, version: PythonVersion) -> Result<Option<Python>> {
+        Ok(find::usable(&find::candidates(), version)?.or_else(|| debian::unpacked(self, version)))
     }
 
     /// A CPython of this version with a shared libpython: one of this machine, else Debian's, fetched.
@@ -116,7 +144,11 @@ impl Lab {
         if let Some(python) = find::given(&candidates)? {
             return Ok(python);
         }
-        for version in PythonVersion::ALL.into_iter().rev().filter(|version| version.has_monitoring()) {
+        for version in PythonVersion::ALL
+            .into_iter()
+            .rev()
+            .filter(|version| version.has_monitoring())
+        {
             if let Some(python) = find::usable(&candidates, version)? {
                 return Ok(python);
             }
@@ -127,7 +159,10 @@ impl Lab {
 
     /// Every version that this machine has or can fetch, oldest first, with the reason for each that it cannot have.
     pub fn pythons(&self) -> Vec<(PythonVersion, Result<Python>)> {
-        PythonVersion::ALL.into_iter().map(|version| (version, self.python(version))).collect()
+        PythonVersion::ALL
+            .into_iter()
+            .map(|version| (version, self.python(version)))
+            .collect()
     }
 
     /// The released Endstone and its requirements for this Python.

@@ -38,7 +38,10 @@ fn environment(python: &Python, endstone: &Endstone) -> Vec<(&'static str, Optio
     preload.push(endstone.runtime());
     // As the launcher does, so that the runtime finds libpython. A Python with a C library of its own is found through the executable's run
     // path instead: children of the server may use this machine's C library, and would die with another's libraries.
-    let libraries = python.own_libc.is_none().then(|| python.library.parent().map(|dir| dir.as_os_str().to_owned()));
+    let libraries = python
+        .own_libc
+        .is_none()
+        .then(|| python.library.parent().map(|dir| dir.as_os_str().to_owned()));
     vec![
         ("LD_PRELOAD", Some(preload)),
         ("LD_LIBRARY_PATH", libraries.flatten()),
@@ -50,7 +53,10 @@ fn environment(python: &Python, endstone: &Endstone) -> Vec<(&'static str, Optio
         ("PYTHONSTARTUP", None),
         ("VIRTUAL_ENV", None),
         // Endstone runs its pip to install plugins; ours need nothing from a network.
-        ("ENDSTONE_PYTHON_EXECUTABLE", Some(python.executable.clone().into_os_string())),
+        (
+            "ENDSTONE_PYTHON_EXECUTABLE",
+            Some(python.executable.clone().into_os_string()),
+        ),
         ("PIP_NO_INDEX", Some("1".into())),
         ("PIP_ROOT_USER_ACTION", Some("ignore".into())),
     ]
@@ -107,19 +113,28 @@ mod tests {
 
     fn value(python: &Python, name: &str) -> Option<String> {
         let endstone = Endstone::in_folder("/site".into());
-        let found = environment(python, &endstone).into_iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("no {name}"));
+        let found = environment(python, &endstone)
+            .into_iter()
+            .find(|(n, _)| *n == name)
+            .unwrap_or_else(|| panic!("no {name}"));
         found.1.map(|value| value.into_string().unwrap())
     }
 
     #[test]
     fn the_allocator_is_loaded_before_the_runtime() {
         let preload = value(&python(None), "LD_PRELOAD").unwrap();
-        assert_eq!(preload, "/site/endstone/libmimalloc.so:/site/endstone/libendstone_runtime.so");
+        assert_eq!(
+            preload,
+            "/site/endstone/libmimalloc.so:/site/endstone/libendstone_runtime.so"
+        );
     }
 
     #[test]
     fn a_python_with_its_own_c_library_never_sets_a_library_path() {
-        let own = OwnLibc { linker: "/d/ld.so".into(), libraries: "/d/lib".into() };
+        let own = OwnLibc {
+            linker: "/d/ld.so".into(),
+            libraries: "/d/lib".into(),
+        };
         assert_eq!(value(&python(Some(own)), "LD_LIBRARY_PATH"), None);
         assert_eq!(value(&python(None), "LD_LIBRARY_PATH").as_deref(), Some("/opt/p/lib"));
     }

@@ -139,7 +139,12 @@ impl Output {
         if left.is_zero() {
             return Err(WaitEnd::TimedOut);
         }
-        Ok(self.shared.1.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0)
+        Ok(self
+            .shared
+            .1
+            .wait_timeout(state, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -154,7 +159,9 @@ fn plain(line: &str) -> String {
     while let Some(at) = rest.find("\x1b[") {
         text.push_str(&rest[..at]);
         let sequence = &rest[at + 2..];
-        rest = sequence.find(|c: char| ('@'..='~').contains(&c)).map_or("", |end| &sequence[end + 1..]);
+        rest = sequence
+            .find(|c: char| ('@'..='~').contains(&c))
+            .map_or("", |end| &sequence[end + 1..]);
     }
     text + rest
 }
@@ -181,7 +188,10 @@ mod tests {
         writer.write_all(b"one\ntwo\n").unwrap();
         assert_eq!(output.wait_for(Mark(0), &"two", LONG).unwrap(), "two");
         let mark = output.mark();
-        let waiting = { let output = output.clone(); std::thread::spawn(move || output.wait_for(mark, &"t", LONG)) };
+        let waiting = {
+            let output = output.clone();
+            std::thread::spawn(move || output.wait_for(mark, &"t", LONG))
+        };
         writer.write_all(b"three\r\n").unwrap();
         assert_eq!(waiting.join().unwrap().unwrap(), "three");
         assert_eq!(output.since(mark), ["three"]);

@@ -47,7 +47,11 @@ impl Patchelf {
             command.arg("--set-interpreter").arg(linker);
         }
         // DT_RPATH: DT_RUNPATH would not reach the libraries that the libraries need.
-        command.arg("--force-rpath").arg("--set-rpath").arg(libraries).arg(executable);
+        command
+            .arg("--force-rpath")
+            .arg("--set-rpath")
+            .arg(libraries)
+            .arg(executable);
         run(&mut command, &step)?;
         step.done();
         Ok(())
@@ -55,6 +59,9 @@ impl Patchelf {
 }
 
 fn name(path: &Path) -> Result<String> {
-    let missing = || Error::Content { path: path.to_owned(), reason: "it has no file name".to_owned() };
+    let missing = || Error::Content {
+        path: path.to_owned(),
+        reason: "it has no file name".to_owned(),
+    };
     Ok(path.file_name().ok_or_else(missing)?.to_string_lossy().into_owned())
 }

@@ -43,7 +43,10 @@ pub(crate) fn build_all(lab: &Lab) -> Result<Vec<PathBuf>> {
         .filter(|path| path.join("pyproject.toml").is_file())
         .collect();
     folders.sort();
-    folders.iter().map(|folder| build(folder, &lab.target().join("plugins"))).collect()
+    folders
+        .iter()
+        .map(|folder| build(folder, &lab.target().join("plugins")))
+        .collect()
 }
 
 /// Builds one plugin's wheel: all of its packages as they are, `pyproject.toml` as metadata.
@@ -53,7 +56,10 @@ pub(crate) fn build_all(lab: &Lab) -> Result<Vec<PathBuf>> {
 pub fn build(source: &Path, destination: &Path) -> Result<PathBuf> {
     let project_file = source.join("pyproject.toml");
     let text = fs::read_to_string(&project_file).context("read", &project_file)?;
-    let metadata = metadata(&text).map_err(|reason| Error::Content { path: project_file, reason })?;
+    let metadata = metadata(&text).map_err(|reason| Error::Content {
+        path: project_file,
+        reason,
+    })?;
     let mut files = Vec::new();
     for entry in fs::read_dir(source).context("read", source)? {
         let path = entry.context("read", source)?.path();
@@ -63,7 +69,9 @@ pub fn build(source: &Path, destination: &Path) -> Result<PathBuf> {
     }
     fs::create_dir_all(destination).context("create", destination)?;
     let wheel = destination.join(metadata.wheel_name());
-    let content = wheel::write(Cursor::new(Vec::new()), &metadata, &files).context("write", &wheel)?.into_inner();
+    let content = wheel::write(Cursor::new(Vec::new()), &metadata, &files)
+        .context("write", &wheel)?
+        .into_inner();
     // Servers hard-link wheels: one that is there is replaced as a whole, and only if it changed.
     if fs::read(&wheel).is_ok_and(|old| old == content) {
         return Ok(wheel);
@@ -76,9 +84,16 @@ pub fn build(source: &Path, destination: &Path) -> Result<PathBuf> {
 
 fn metadata(pyproject: &str) -> std::result::Result<Metadata, String> {
     let PyProject { project } = toml::from_str(pyproject).map_err(|error| error.to_string())?;
-    let authors: Vec<String> = project.authors.iter().map(|a| format!("{} <{}>", a.name, a.email)).collect();
+    let authors: Vec<String> = project
+        .authors
+        .iter()
+        .map(|a| format!("{} <{}>", a.name, a.email))
+        .collect();
     let entry_points = project.entry_points.into_iter().flat_map(|(group, points)| {
-        points.into_iter().map(move |(name, object)| (group.clone(), name, object)).collect::<Vec<_>>()
+        points
+            .into_iter()
+            .map(move |(name, object)| (group.clone(), name, object))
+            .collect::<Vec<_>>()
     });
     Ok(Metadata {
         name: project.name,
@@ -98,7 +113,11 @@ fn collect(source: &Path, dir: &Path, files: &mut Vec<(String, Vec<u8>)>) -> Res
         if path.is_dir() {
             collect(source, &path, files)?;
         } else {
-            let inside = path.strip_prefix(source).unwrap_or(&path).to_string_lossy().into_owned();
+            let inside = path
+                .strip_prefix(source)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned();
             files.push((inside, fs::read(&path).context("read", &path)?));
         }
     }
@@ -115,9 +134,15 @@ mod tests {
     #[test]
     fn takes_metadata_from_the_project_file() {
         let metadata = metadata(PROJECT).unwrap();
-        assert_eq!((metadata.name.as_str(), metadata.version.as_str()), ("endstone-x", "2.0"));
+        assert_eq!(
+            (metadata.name.as_str(), metadata.version.as_str()),
+            ("endstone-x", "2.0")
+        );
         assert_eq!(metadata.author_email, "Ann <ann@example.org>");
-        assert_eq!(metadata.entry_points, [("endstone".to_owned(), "x".to_owned(), "endstone_x:X".to_owned())]);
+        assert_eq!(
+            metadata.entry_points,
+            [("endstone".to_owned(), "x".to_owned(), "endstone_x:X".to_owned())]
+        );
     }
 
     #[test]

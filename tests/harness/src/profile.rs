@@ -76,7 +76,10 @@ impl Profile {
     /// If the file cannot be read or is not raw spark protobuf.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).context("read", path)?;
-        Self::decode(&bytes).map_err(|reason| Error::Content { path: path.to_owned(), reason })
+        Self::decode(&bytes).map_err(|reason| Error::Content {
+            path: path.to_owned(),
+            reason,
+        })
     }
 
     /// Decodes the content of a `.sparkprofile`.
@@ -87,7 +90,9 @@ impl Profile {
         if bytes.starts_with(&[0x1f, 0x8b]) {
             return Err("it is compressed; the viewer opens raw files only".to_owned());
         }
-        SamplerData::decode(bytes).map(Self::from).map_err(|error| format!("not a spark profile ({error})"))
+        SamplerData::decode(bytes)
+            .map(Self::from)
+            .map_err(|error| format!("not a spark profile ({error})"))
     }
 
     /// The message itself.
@@ -134,7 +139,12 @@ impl Profile {
         if total <= 0.0 {
             return 0.0;
         }
-        self.stacks().iter().filter(|stack| accept(stack)).map(|stack| stack.self_millis).sum::<f64>() / total
+        self.stacks()
+            .iter()
+            .filter(|stack| accept(stack))
+            .map(|stack| stack.self_millis)
+            .sum::<f64>()
+            / total
     }
 
     /// The tree as text.
@@ -160,7 +170,10 @@ pub(crate) fn millis(node: &StackTraceNode) -> f64 {
 }
 
 /// The nodes that a list of references names. References that lead nowhere are the check's business.
-pub(crate) fn referenced<'a>(thread: &'a ThreadNode, refs: &'a [i32]) -> impl Iterator<Item = (usize, &'a StackTraceNode)> {
+pub(crate) fn referenced<'a>(
+    thread: &'a ThreadNode,
+    refs: &'a [i32],
+) -> impl Iterator<Item = (usize, &'a StackTraceNode)> {
     refs.iter().filter_map(|index| {
         let index = usize::try_from(*index).ok()?;
         Some((index, thread.children.get(index)?))
@@ -172,19 +185,30 @@ fn thread_stacks(thread: &ThreadNode) -> Vec<Stack<'_>> {
     // Each node once: a damaged file may hold a cycle.
     let mut seen = vec![false; thread.children.len()];
     let mut path: Vec<Frame<'_>> = Vec::new();
-    let mut todo: Vec<(usize, &StackTraceNode, usize)> =
-        referenced(thread, &thread.children_refs).map(|(index, node)| (index, node, 0)).collect();
+    let mut todo: Vec<(usize, &StackTraceNode, usize)> = referenced(thread, &thread.children_refs)
+        .map(|(index, node)| (index, node, 0))
+        .collect();
     while let Some((index, node, depth)) = todo.pop() {
         if std::mem::replace(&mut seen[index], true) {
             continue;
         }
         path.truncate(depth);
-        path.push(Frame { class: &node.class_name, method: &node.method_name, file: &node.method_desc });
-        let below: f64 = referenced(thread, &node.children_refs).map(|(_, child)| millis(child)).sum();
+        path.push(Frame {
+            class: &node.class_name,
+            method: &node.method_name,
+            file: &node.method_desc,
+        });
+        let below: f64 = referenced(thread, &node.children_refs)
+            .map(|(_, child)| millis(child))
+            .sum();
         let own = millis(node) - below;
         // Sums of doubles leave crumbs.
         if own > 1e-9 {
-            stacks.push(Stack { thread: &thread.name, frames: path.clone(), self_millis: own });
+            stacks.push(Stack {
+                thread: &thread.name,
+                frames: path.clone(),
+                self_millis: own,
+            });
         }
         todo.extend(referenced(thread, &node.children_refs).map(|(index, child)| (index, child, depth + 1)));
     }
@@ -203,7 +227,12 @@ mod tests {
         let total: f64 = stacks.iter().map(|stack| stack.self_millis).sum();
         assert!((total - profile.total_millis()).abs() < 1e-6, "{total}");
         let leaf = stacks.iter().find(|stack| stack.has("offer_value")).unwrap();
-        assert!(leaf.has_in_order(&["Level::tick", "[Python] endstone_market", "builtin_sorted", "offer_value"]));
+        assert!(leaf.has_in_order(&[
+            "Level::tick",
+            "[Python] endstone_market",
+            "builtin_sorted",
+            "offer_value"
+        ]));
         assert!(!leaf.has_in_order(&["offer_value", "Level::tick"]));
         assert!(leaf.frames.last().unwrap().is_python());
         assert!(!leaf.frames[0].is_python());
@@ -232,6 +261,10 @@ mod tests {
         let bytes = profile().data().encode_to_vec();
         assert_eq!(Profile::decode(&bytes).unwrap().data(), profile().data());
         assert!(Profile::decode(&[0x1f, 0x8b, 8, 0]).unwrap_err().contains("compressed"));
-        assert!(Profile::decode(b"\xff\xff\xff").unwrap_err().contains("not a spark profile"));
+        assert!(
+            Profile::decode(b"\xff\xff\xff")
+                .unwrap_err()
+                .contains("not a spark profile")
+        );
     }
 }

@@ -19,7 +19,10 @@ const SHOWN_LINES: usize = 25;
 /// If it cannot be started or fails; the error holds the end of what it printed.
 pub fn run(command: &mut Command, step: &Step) -> Result<String> {
     let (program, line) = (command.get_program().to_string_lossy().into_owned(), display(command));
-    let spawn_error = |source| Error::Spawn { program: program.clone(), source };
+    let spawn_error = |source| Error::Spawn {
+        program: program.clone(),
+        source,
+    };
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -27,8 +30,10 @@ pub fn run(command: &mut Command, step: &Step) -> Result<String> {
         .spawn()
         .map_err(spawn_error)?;
     let (sender, receiver) = mpsc::channel();
-    let streams: [Option<Box<dyn Read + Send>>; 2] =
-        [child.stdout.take().map(|s| Box::new(s) as _), child.stderr.take().map(|s| Box::new(s) as _)];
+    let streams: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|s| Box::new(s) as _),
+        child.stderr.take().map(|s| Box::new(s) as _),
+    ];
     for (index, stream) in streams.into_iter().enumerate() {
         let sender = sender.clone();
         std::thread::spawn(move || {
@@ -55,7 +60,12 @@ pub fn run(command: &mut Command, step: &Step) -> Result<String> {
         return Ok(stdout);
     }
     let output = last_lines(&format!("{stdout}{stderr}"), SHOWN_LINES);
-    Err(Error::Program { purpose: program, command: line, status, output })
+    Err(Error::Program {
+        purpose: program,
+        command: line,
+        status,
+        output,
+    })
 }
 
 /// The command as it would be typed, for error texts.
@@ -71,7 +81,11 @@ fn display(command: &Command) -> String {
 pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(count);
-    lines[from..].iter().map(|line| format!("  | {line}")).collect::<Vec<_>>().join("\n")
+    lines[from..]
+        .iter()
+        .map(|line| format!("  | {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]

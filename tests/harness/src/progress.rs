@@ -15,7 +15,10 @@ impl Step {
     pub fn start(name: impl Into<String>) -> Self {
         let name = name.into();
         eprintln!("{} {name} ...", paint("36", "==>"));
-        Self { name, start: Instant::now() }
+        Self {
+            name,
+            start: Instant::now(),
+        }
     }
 
     /// Says again that it is going on. For work that takes longer than a reader's patience.
@@ -35,5 +38,9 @@ pub fn note(text: impl AsRef<str>) {
 }
 
 fn paint(colour: &str, text: &str) -> String {
-    if std::io::stderr().is_terminal() { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    if std::io::stderr().is_terminal() {
+        format!("\x1b[{colour}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
 }

@@ -27,8 +27,7 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(120);
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// No statistics are sent about servers that are only started for a test.
-const NO_STATISTICS: &str =
-    "enabled = false\nserver-uuid = \"00000000-0000-0000-0000-000000000000\"\nlog-errors = false\nlog-sent-data = false\nlog-response-status-text = false\n";
+const NO_STATISTICS: &str = "enabled = false\nserver-uuid = \"00000000-0000-0000-0000-000000000000\"\nlog-errors = false\nlog-sent-data = false\nlog-response-status-text = false\n";
 
 /// A server that is being put together.
 #[derive(Debug)]
@@ -41,7 +40,6 @@ pub struct ServerBuilder<'a> {
     files: Vec<(PathBuf, String)>,
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
-    echo: bool,
 }
 
 impl<'a> ServerBuilder<'a> {
@@ -55,7 +53,6 @@ impl<'a> ServerBuilder<'a> {
             files: Vec::new(),
             arguments: Vec::new(),
             variables: Vec::new(),
-            echo: false,
         }
     }
 
@@ -121,7 +118,10 @@ impl<'a> ServerBuilder<'a> {
                 let parent = self.lab.target().join("servers");
                 fs::create_dir_all(&parent).context("create", &parent)?;
                 let prefix = format!("{}-", self.python.version);
-                let temporary = tempfile::Builder::new().prefix(&prefix).tempdir_in(&parent).context("create", &parent)?;
+                let temporary = tempfile::Builder::new()
+                    .prefix(&prefix)
+                    .tempdir_in(&parent)
+                    .context("create", &parent)?;
                 (temporary.path().to_owned(), Some(temporary))
             }
         };
@@ -130,12 +130,20 @@ impl<'a> ServerBuilder<'a> {
             install(&self.lab.plugin()?, &dir, "endstone_spark.so")?;
         }
         for plugin in &self.plugins {
-            let name = plugin.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = plugin
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
             install(plugin, &dir, &name)?;
         }
         let mut command = launch::command(self.lab, self.python, &dir)?;
-        command.args(&self.arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(&self.arguments)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(|source| Error::Spawn { program, source })?;
         let output = Output::default();
@@ -147,7 +155,14 @@ impl<'a> ServerBuilder<'a> {
         }
         let console = child.stdin.take();
         let since = output.mark();
-        Ok(Server { child, console, output, since, dir, temporary })
+        Ok(Server {
+            child,
+            console,
+            output,
+            since,
+            dir,
+            temporary,
+        })
     }
 
     /// Starts the server and waits until plugins are enabled and ticks run.
@@ -174,7 +189,10 @@ fn prepare(dir: &Path, files: &[(PathBuf, String)]) -> Result<()> {
 }
 
 /// Puts a plugin into a server folder, as a whole: a server that runs there keeps the file it has.
-pub(crate) fn install(plugin: &Path, dir: &Path, name: &str) -> Result<()> {
+///
+/// # Errors
+/// If the folder cannot be written or the plugin not be read.
+pub fn install(plugin: &Path, dir: &Path, name: &str) -> Result<()> {
     let plugins = dir.join("plugins");
     fs::create_dir_all(&plugins).context("create", &plugins)?;
     let partial = plugins.join(format!(".{name}.partial"));
@@ -219,7 +237,9 @@ impl Server {
     pub fn command(&mut self, line: &str) -> Result<Mark> {
         self.since = self.output.mark();
         let written = match &mut self.console {
-            Some(console) => console.write_all(format!("{line}\n").as_bytes()).and_then(|()| console.flush()),
+            Some(console) => console
+                .write_all(format!("{line}\n").as_bytes())
+                .and_then(|()| console.flush()),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
         };
         written.map_err(|error| self.failure(&format!("cannot type '{line}' into the server's console ({error})")))?;
@@ -257,6 +277,18 @@ impl Server {
         })
     }
 
+    /// Lets the server run for a while.
+    ///
+    /// # Errors
+    /// If it ends meanwhile; the text shows its last lines.
+    pub fn run_for(&self, time: Duration) -> Result<()> {
+        if self.output.wait_closed(time) {
+            Err(self.failure("the server ended by itself"))
+        } else {
+            Ok(())
+        }
+    }
+
     /// The place after everything printed so far.
     pub fn mark(&self) -> Mark {
         self.output.mark()
@@ -281,7 +313,9 @@ impl Server {
     /// If there is none, or it is not a profile.
     pub fn last_profile(&self) -> Result<Profile> {
         let files = self.profile_files()?;
-        let newest = files.last().ok_or_else(|| self.failure("the server has written no profile"))?;
+        let newest = files
+            .last()
+            .ok_or_else(|| self.failure("the server has written no profile"))?;
         Profile::read(newest)
     }
 
@@ -333,8 +367,16 @@ impl Server {
     }
 
     fn failure(&self, what: &str) -> Error {
-        let lines: String = self.output.last(SHOWN_LINES).iter().map(|line| format!("\n  | {line}")).collect();
-        Error::Server(format!("{what}; server folder {}, its last lines:{lines}", self.dir.display()))
+        let lines: String = self
+            .output
+            .last(SHOWN_LINES)
+            .iter()
+            .map(|line| format!("\n  | {line}"))
+            .collect();
+        Error::Server(format!(
+            "{what}; server folder {}, its last lines:{lines}",
+            self.dir.display()
+        ))
     }
 }
 

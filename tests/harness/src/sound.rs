@@ -3,8 +3,9 @@
 use crate::check::check;
 use crate::profile::Profile;
 use endstone_spark::export::pb::{
-    PlatformMetadata, PlatformStatistics, PluginMetadata, RollingAverageValues, SamplerData, SamplerMetadata, StackTraceNode,
-    SystemStatistics, ThreadNode, WindowStatistics, WorldStatistics, platform_statistics, system_statistics,
+    PlatformMetadata, PlatformStatistics, PluginMetadata, RollingAverageValues, SamplerData, SamplerMetadata,
+    StackTraceNode, SystemStatistics, ThreadNode, WindowStatistics, WorldStatistics, platform_statistics,
+    system_statistics,
 };
 use std::collections::BTreeMap;
 
@@ -27,8 +28,17 @@ pub(crate) fn profile() -> Profile {
         node("[Python] endstone_market.prices", "offer_value", 20.0, &[]),
         node("bedrock_server", "sleep", 70.0, &[]),
     ];
-    let thread = ThreadNode { name: "Server thread".to_owned(), children, times: vec![100.0], children_refs: vec![0, 4] };
-    let statistics = WindowStatistics { ticks: 2, tps: 20.0, ..Default::default() };
+    let thread = ThreadNode {
+        name: "Server thread".to_owned(),
+        children,
+        times: vec![100.0],
+        children_refs: vec![0, 4],
+    };
+    let statistics = WindowStatistics {
+        ticks: 2,
+        tps: 20.0,
+        ..Default::default()
+    };
     Profile::from(SamplerData {
         metadata: Some(metadata()),
         threads: vec![thread],
@@ -45,12 +55,20 @@ fn metadata() -> SamplerMetadata {
         end_time: 1_800_100,
         interval: 4000,
         number_of_ticks: 2,
-        platform_metadata: Some(PlatformMetadata { spark_version: 2, name: "Endstone".to_owned(), ..Default::default() }),
+        platform_metadata: Some(PlatformMetadata {
+            spark_version: 2,
+            name: "Endstone".to_owned(),
+            ..Default::default()
+        }),
         platform_statistics: Some(platform()),
         system_statistics: Some(system()),
         sources: BTreeMap::from([(
             "market".to_owned(),
-            PluginMetadata { name: "Market".to_owned(), version: "1.0".to_owned(), ..Default::default() },
+            PluginMetadata {
+                name: "Market".to_owned(),
+                version: "1.0".to_owned(),
+                ..Default::default()
+            },
         )]),
         extra_platform_metadata: BTreeMap::from([("Python".to_owned(), r#"{"state":"on"}"#.to_owned())]),
         ..Default::default()
@@ -59,10 +77,20 @@ fn metadata() -> SamplerMetadata {
 
 fn platform() -> PlatformStatistics {
     use platform_statistics::{Memory, Mspt, memory::MemoryUsage};
-    let heap = MemoryUsage { used: 5, committed: 10, ..Default::default() };
+    let heap = MemoryUsage {
+        used: 5,
+        committed: 10,
+        ..Default::default()
+    };
     PlatformStatistics {
-        memory: Some(Memory { heap: Some(heap), non_heap: None }),
-        mspt: Some(Mspt { last5m: Some(RollingAverageValues::default()), ..Default::default() }),
+        memory: Some(Memory {
+            heap: Some(heap),
+            non_heap: None,
+        }),
+        mspt: Some(Mspt {
+            last5m: Some(RollingAverageValues::default()),
+            ..Default::default()
+        }),
         world: Some(WorldStatistics::default()),
         ..Default::default()
     }
@@ -78,8 +106,15 @@ fn system() -> SystemStatistics {
         tx_packets_per_second: average(),
     };
     SystemStatistics {
-        cpu: Some(Cpu { process_usage: Some(Usage::default()), system_usage: Some(Usage::default()), ..Default::default() }),
-        memory: Some(Memory { physical: Some(MemoryPool::default()), swap: Some(MemoryPool::default()) }),
+        cpu: Some(Cpu {
+            process_usage: Some(Usage::default()),
+            system_usage: Some(Usage::default()),
+            ..Default::default()
+        }),
+        memory: Some(Memory {
+            physical: Some(MemoryPool::default()),
+            swap: Some(MemoryPool::default()),
+        }),
         disk: Some(Disk::default()),
         os: Some(Os::default()),
         java: Some(Java::default()),
@@ -102,7 +137,10 @@ pub(crate) fn expect_problem(text: &str, change: impl FnOnce(&mut SamplerData)) 
     let mut data = profile().data().clone();
     change(&mut data);
     let findings = check(&data);
-    assert!(findings.problems.iter().any(|problem| problem.contains(text)), "no problem '{text}':\n{findings}");
+    assert!(
+        findings.problems.iter().any(|problem| problem.contains(text)),
+        "no problem '{text}':\n{findings}"
+    );
     assert!(!findings.is_sound());
 }
 
@@ -111,7 +149,10 @@ pub(crate) fn expect_warning(text: &str, change: impl FnOnce(&mut SamplerData)) 
     let mut data = profile().data().clone();
     change(&mut data);
     let findings = check(&data);
-    assert!(findings.warnings.iter().any(|warning| warning.contains(text)), "no warning '{text}':\n{findings}");
+    assert!(
+        findings.warnings.iter().any(|warning| warning.contains(text)),
+        "no warning '{text}':\n{findings}"
+    );
     assert!(findings.is_sound(), "{findings}");
     assert!(!findings.is_perfect());
 }

@@ -76,7 +76,10 @@ impl FromStr for PythonVersion {
 
 /// Digits only: `u16::from_str` alone would take a sign.
 fn number(text: &str) -> Option<u16> {
-    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    text.bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -92,8 +95,23 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_a_version() {
-        for text in ["", "3", "3.", "3.x", "three.eleven", "3.+12", "-3.12", "3.12.", "3.13t", "99999999.1"] {
-            assert_eq!(text.parse::<PythonVersion>(), Err(BadVersion(text.to_owned())), "{text:?}");
+        for text in [
+            "",
+            "3",
+            "3.",
+            "3.x",
+            "three.eleven",
+            "3.+12",
+            "-3.12",
+            "3.12.",
+            "3.13t",
+            "99999999.1",
+        ] {
+            assert_eq!(
+                text.parse::<PythonVersion>(),
+                Err(BadVersion(text.to_owned())),
+                "{text:?}"
+            );
         }
     }
 

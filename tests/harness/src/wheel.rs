@@ -53,16 +53,25 @@ pub fn write<W: Write + io::Seek>(sink: W, metadata: &Metadata, files: &[(String
         format!("{info}/WHEEL"),
         b"Wheel-Version: 1.0\nGenerator: endstone-spark\nRoot-Is-Purelib: true\nTag: py3-none-any\n".to_vec(),
     ));
-    entries.push((format!("{info}/entry_points.txt"), entry_points_text(metadata).into_bytes()));
+    entries.push((
+        format!("{info}/entry_points.txt"),
+        entry_points_text(metadata).into_bytes(),
+    ));
     let mut record = String::new();
     for (path, content) in &entries {
-        record.push_str(&format!("{path},sha256={},{}\n", base64_url(&Sha256::digest(content)), content.len()));
+        record.push_str(&format!(
+            "{path},sha256={},{}\n",
+            base64_url(&Sha256::digest(content)),
+            content.len()
+        ));
     }
     record.push_str(&format!("{info}/RECORD,,\n"));
     entries.push((format!("{info}/RECORD"), record.into_bytes()));
 
     // The zip format's first day, and one mode: nothing of the machine or the moment goes in.
-    let options = SimpleFileOptions::default().last_modified_time(zip::DateTime::default()).unix_permissions(0o644);
+    let options = SimpleFileOptions::default()
+        .last_modified_time(zip::DateTime::default())
+        .unix_permissions(0o644);
     let mut zip = ZipWriter::new(sink);
     for (path, content) in &entries {
         zip.start_file(path.as_str(), options)?;
@@ -100,7 +109,11 @@ fn base64_url(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().chain([0, 0].iter()).take(3).fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
+        let word = chunk
+            .iter()
+            .chain([0, 0].iter())
+            .take(3)
+            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
         for place in 0..=chunk.len() {
             text.push(char::from(ALPHABET[(word >> (18 - 6 * place) & 63) as usize]));
         }
@@ -121,13 +134,20 @@ pub(crate) fn in_folder(dir: &Path) -> Result<Vec<PathBuf>> {
 
 /// Unpacks a wheel into a folder for `PYTHONPATH`. Its scripts go to `bin` in there, other data is left out.
 pub(crate) fn unpack(wheel: &Path, site: &Path) -> Result<()> {
-    let bad = |reason: String| Error::Content { path: wheel.to_owned(), reason };
+    let bad = |reason: String| Error::Content {
+        path: wheel.to_owned(),
+        reason,
+    };
     let file = File::open(wheel).context("open", wheel)?;
     let mut zip = ZipArchive::new(file).map_err(|error| bad(error.to_string()))?;
     for index in 0..zip.len() {
         let mut entry = zip.by_index(index).map_err(|error| bad(error.to_string()))?;
-        let name = entry.enclosed_name().ok_or_else(|| bad(format!("'{}' leads outside", entry.name())))?;
-        let Some(inside) = place(&name).filter(|_| !entry.is_dir()) else { continue };
+        let name = entry
+            .enclosed_name()
+            .ok_or_else(|| bad("a file in it leads outside".to_owned()))?;
+        let Some(inside) = place(&name).filter(|_| !entry.is_dir()) else {
+            continue;
+        };
         let target = site.join(inside);
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).context("create", parent)?;
@@ -171,7 +191,11 @@ mod tests {
             version: "1.2.0".to_owned(),
             summary: "Shops".to_owned(),
             author_email: "Ann <ann@example.org>".to_owned(),
-            entry_points: vec![("endstone".to_owned(), "market".to_owned(), "endstone_market:Market".to_owned())],
+            entry_points: vec![(
+                "endstone".to_owned(),
+                "market".to_owned(),
+                "endstone_market:Market".to_owned(),
+            )],
         }
     }
 
@@ -196,15 +220,27 @@ mod tests {
         };
         assert_eq!(text("endstone_market/__init__.py"), "x = 1\n");
         let metadata = text("endstone_market-1.2.0.dist-info/METADATA");
-        assert!(metadata.contains("Name: endstone-market\nVersion: 1.2.0\n"), "{metadata}");
-        assert_eq!(text("endstone_market-1.2.0.dist-info/entry_points.txt"), "[endstone]\nmarket = endstone_market:Market\n");
+        assert!(
+            metadata.contains("Name: endstone-market\nVersion: 1.2.0\n"),
+            "{metadata}"
+        );
+        assert_eq!(
+            text("endstone_market-1.2.0.dist-info/entry_points.txt"),
+            "[endstone]\nmarket = endstone_market:Market\n"
+        );
         assert!(text("endstone_market-1.2.0.dist-info/WHEEL").contains("Tag: py3-none-any"));
         let record = text("endstone_market-1.2.0.dist-info/RECORD");
         assert_eq!(record.lines().count(), 6, "every file, itself included:\n{record}");
         // printf 'x = 1\n' | sha256sum, in base 64
         let hash = base64_url(&Sha256::digest(b"x = 1\n"));
-        assert!(record.contains(&format!("endstone_market/__init__.py,sha256={hash},6\n")), "{record}");
-        assert!(record.ends_with("endstone_market-1.2.0.dist-info/RECORD,,\n"), "{record}");
+        assert!(
+            record.contains(&format!("endstone_market/__init__.py,sha256={hash},6\n")),
+            "{record}"
+        );
+        assert!(
+            record.ends_with("endstone_market-1.2.0.dist-info/RECORD,,\n"),
+            "{record}"
+        );
     }
 
     #[test]
@@ -222,7 +258,14 @@ mod tests {
     #[test]
     fn base_64_of_known_texts() {
         // RFC 4648, section 10, without padding; the last with both letters that differ from plain base 64.
-        for (text, expected) in [(&b""[..], ""), (b"f", "Zg"), (b"fo", "Zm8"), (b"foo", "Zm9v"), (b"foob", "Zm9vYg"), (&[0xfb, 0xff], "-_8")] {
+        for (text, expected) in [
+            (&b""[..], ""),
+            (b"f", "Zg"),
+            (b"fo", "Zm8"),
+            (b"foo", "Zm9v"),
+            (b"foob", "Zm9vYg"),
+            (&[0xfb, 0xff], "-_8"),
+        ] {
             assert_eq!(base64_url(text), expected);
         }
     }
@@ -242,7 +285,10 @@ mod tests {
         fs::write(&wheel, bytes(&files())).unwrap();
         let site = temp.path().join("site");
         unpack(&wheel, &site).unwrap();
-        assert_eq!(fs::read(site.join("endstone_market/config.toml")).unwrap(), b"offers = 3\n");
+        assert_eq!(
+            fs::read(site.join("endstone_market/config.toml")).unwrap(),
+            b"offers = 3\n"
+        );
         assert!(site.join("endstone_market-1.2.0.dist-info/RECORD").is_file());
     }
 }

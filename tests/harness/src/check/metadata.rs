@@ -11,7 +11,9 @@ pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
     match &metadata.platform_metadata {
         None => findings.warn("metadata.platform_metadata is missing: no information panel"),
         Some(platform) if platform.spark_version < SPARK_VERSION => {
-            findings.warn(format!("spark_version is below {SPARK_VERSION}: the page calls the plugin outdated"));
+            findings.warn(format!(
+                "spark_version is below {SPARK_VERSION}: the page calls the plugin outdated"
+            ));
         }
         Some(_) => {}
     }
@@ -32,7 +34,9 @@ pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
             match serde_json::from_str::<Value>(text) {
                 Err(_) => findings.problem(format!("{map}['{key}'] is not JSON: the page crashes")),
                 Ok(value) if holds_null(&value) => {
-                    findings.problem(format!("{map}['{key}'] holds a null: the page crashes when it is opened"));
+                    findings.problem(format!(
+                        "{map}['{key}'] holds a null: the page crashes when it is opened"
+                    ));
                 }
                 Ok(_) => {}
             }
@@ -40,10 +44,15 @@ pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
     }
     for (key, source) in &metadata.sources {
         if *key != source.name.to_lowercase() {
-            findings.warn(format!("metadata.sources['{key}'] is not the lower-case name of '{}': no version is shown", source.name));
+            findings.warn(format!(
+                "metadata.sources['{key}'] is not the lower-case name of '{}': no version is shown",
+                source.name
+            ));
         }
         if source.version.is_empty() {
-            findings.warn(format!("metadata.sources['{key}'] has no version: an empty one is shown"));
+            findings.warn(format!(
+                "metadata.sources['{key}'] has no version: an empty one is shown"
+            ));
         }
     }
     for (name, is_zero) in [
@@ -85,17 +94,41 @@ fn system_statistics(system: &SystemStatistics, with_platform: bool, findings: &
     if with_platform {
         let cpu = system.cpu.as_ref();
         let memory = system.memory.as_ref();
-        findings.need(cpu.and_then(|cpu| cpu.process_usage.as_ref()), "system_statistics.cpu.process_usage");
-        findings.need(cpu.and_then(|cpu| cpu.system_usage.as_ref()), "system_statistics.cpu.system_usage");
-        findings.need(memory.and_then(|memory| memory.physical.as_ref()), "system_statistics.memory.physical");
-        findings.need(memory.and_then(|memory| memory.swap.as_ref()), "system_statistics.memory.swap");
+        findings.need(
+            cpu.and_then(|cpu| cpu.process_usage.as_ref()),
+            "system_statistics.cpu.process_usage",
+        );
+        findings.need(
+            cpu.and_then(|cpu| cpu.system_usage.as_ref()),
+            "system_statistics.cpu.system_usage",
+        );
+        findings.need(
+            memory.and_then(|memory| memory.physical.as_ref()),
+            "system_statistics.memory.physical",
+        );
+        findings.need(
+            memory.and_then(|memory| memory.swap.as_ref()),
+            "system_statistics.memory.swap",
+        );
         findings.need(system.disk.as_ref(), "system_statistics.disk");
     }
     for (name, interface) in &system.net {
-        findings.need(interface.rx_bytes_per_second.as_ref(), &format!("net['{name}'].rx_bytes_per_second"));
-        findings.need(interface.tx_bytes_per_second.as_ref(), &format!("net['{name}'].tx_bytes_per_second"));
-        findings.need(interface.rx_packets_per_second.as_ref(), &format!("net['{name}'].rx_packets_per_second"));
-        findings.need(interface.tx_packets_per_second.as_ref(), &format!("net['{name}'].tx_packets_per_second"));
+        findings.need(
+            interface.rx_bytes_per_second.as_ref(),
+            &format!("net['{name}'].rx_bytes_per_second"),
+        );
+        findings.need(
+            interface.tx_bytes_per_second.as_ref(),
+            &format!("net['{name}'].tx_bytes_per_second"),
+        );
+        findings.need(
+            interface.rx_packets_per_second.as_ref(),
+            &format!("net['{name}'].rx_packets_per_second"),
+        );
+        findings.need(
+            interface.tx_packets_per_second.as_ref(),
+            &format!("net['{name}'].tx_packets_per_second"),
+        );
     }
 }
 
@@ -111,7 +144,7 @@ fn holds_null(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::sound::{expect_problem, expect_warning};
-    use endstone_spark::export::pb::{SamplerMetadata, system_statistics, platform_statistics};
+    use endstone_spark::export::pb::{SamplerMetadata, platform_statistics, system_statistics};
 
     /// The rule must speak when the metadata is changed so.
     fn problem(text: &str, change: impl FnOnce(&mut SamplerMetadata)) {
@@ -177,10 +210,18 @@ mod tests {
 
     #[test]
     fn extra_values_are_json_without_nulls() {
-        let texts = [("not JSON", "plain text"), ("holds a null", "null"), ("holds a null", r#"{"a":[1,{"b":null}]}"#)];
+        let texts = [
+            ("not JSON", "plain text"),
+            ("holds a null", "null"),
+            ("holds a null", r#"{"a":[1,{"b":null}]}"#),
+        ];
         for (text, value) in texts {
-            problem(text, |m| drop(m.extra_platform_metadata.insert("k".to_owned(), value.to_owned())));
-            problem(text, |m| drop(m.server_configurations.insert("k".to_owned(), value.to_owned())));
+            problem(text, |m| {
+                drop(m.extra_platform_metadata.insert("k".to_owned(), value.to_owned()))
+            });
+            problem(text, |m| {
+                drop(m.server_configurations.insert("k".to_owned(), value.to_owned()))
+            });
         }
     }
 
@@ -190,7 +231,9 @@ mod tests {
             let source = m.sources.remove("market").unwrap();
             m.sources.insert("Market".to_owned(), source);
         });
-        warning("has no version", |m| m.sources.get_mut("market").unwrap().version.clear());
+        warning("has no version", |m| {
+            m.sources.get_mut("market").unwrap().version.clear()
+        });
     }
 
     #[test]

@@ -91,16 +91,24 @@ fn windows(data: &SamplerData, findings: &mut Findings) {
     if windows.windows(2).any(|pair| pair[0].checked_add(1) != Some(pair[1])) {
         findings.warn("windows are not contiguous, ascending minutes: the graph is clipped");
     }
-    let first = windows.first().and_then(|window| data.time_window_statistics.get(window));
-    if first.is_some_and(|first| first.ticks == 0 && first.tps == 0.0 && first.cpu_process == 0.0 && first.mspt_median == 0.0) {
+    let first = windows
+        .first()
+        .and_then(|window| data.time_window_statistics.get(window));
+    if first.is_some_and(|first| {
+        first.ticks == 0 && first.tps == 0.0 && first.cpu_process == 0.0 && first.mspt_median == 0.0
+    }) {
         findings.warn("the first window's statistics are all zero: the graph stays empty");
     }
 }
 
 /// The version of a source is looked up by the text that the maps hold.
 fn sources(data: &SamplerData, findings: &mut Findings) {
-    let known: BTreeSet<&str> =
-        data.metadata.iter().flat_map(|metadata| metadata.sources.values()).map(|source| source.name.as_str()).collect();
+    let known: BTreeSet<&str> = data
+        .metadata
+        .iter()
+        .flat_map(|metadata| metadata.sources.values())
+        .map(|source| source.name.as_str())
+        .collect();
     for map in [&data.class_sources, &data.method_sources, &data.line_sources] {
         for source in map.values().filter(|source| !known.contains(source.as_str())) {
             findings.warn(format!("source '{source}' is not described in metadata.sources"));
@@ -157,8 +165,15 @@ mod tests {
     fn sources_are_described() {
         for map in 0..3 {
             sound::expect_warning("source 'ghost'", |data| {
-                let maps = [&mut data.class_sources, &mut data.method_sources, &mut data.line_sources];
-                maps.into_iter().nth(map).unwrap().insert("a.b".to_owned(), "ghost".to_owned());
+                let maps = [
+                    &mut data.class_sources,
+                    &mut data.method_sources,
+                    &mut data.line_sources,
+                ];
+                maps.into_iter()
+                    .nth(map)
+                    .unwrap()
+                    .insert("a.b".to_owned(), "ghost".to_owned());
             });
         }
     }

@@ -28,7 +28,11 @@ pub(super) fn check(data: &SamplerData, findings: &mut Findings) {
             findings.warn(format!("two threads are called '{}'", thread.name));
         }
         if thread.times.len() != windows {
-            findings.problem(format!("{}: {} times for {windows} windows", thread.name, thread.times.len()));
+            findings.problem(format!(
+                "{}: {} times for {windows} windows",
+                thread.name,
+                thread.times.len()
+            ));
         }
         if let Err(problem) = shape(thread) {
             // Nothing else can be said about a tree that is none.
@@ -46,7 +50,11 @@ pub(super) fn check(data: &SamplerData, findings: &mut Findings) {
 fn shape(thread: &ThreadNode) -> Result<(), String> {
     let count = thread.children.len();
     let mut references = vec![0_u32; count];
-    for index in thread.children_refs.iter().chain(thread.children.iter().flat_map(|node| &node.children_refs)) {
+    for index in thread
+        .children_refs
+        .iter()
+        .chain(thread.children.iter().flat_map(|node| &node.children_refs))
+    {
         let reference = usize::try_from(*index).ok().and_then(|index| references.get_mut(index));
         *reference.ok_or_else(|| format!("reference {index} leads out of its {count} nodes: it does not load"))? += 1;
     }
@@ -63,8 +71,9 @@ fn shape(thread: &ThreadNode) -> Result<(), String> {
 
 /// All nodes that can be reached, with their depth. Only for trees whose nodes are referenced at most once.
 fn walk(thread: &ThreadNode) -> impl Iterator<Item = (usize, &StackTraceNode)> {
-    let mut todo: Vec<(usize, &StackTraceNode)> =
-        referenced(thread, &thread.children_refs).map(|(_, node)| (1, node)).collect();
+    let mut todo: Vec<(usize, &StackTraceNode)> = referenced(thread, &thread.children_refs)
+        .map(|(_, node)| (1, node))
+        .collect();
     std::iter::from_fn(move || {
         let (depth, node) = todo.pop()?;
         todo.extend(referenced(thread, &node.children_refs).map(|(_, child)| (depth + 1, child)));
@@ -77,24 +86,44 @@ fn depth(thread: &ThreadNode, findings: &mut Findings) {
     if deepest > DEPTH_THAT_BREAKS {
         findings.problem(format!("{}: {deepest} frames deep, views break", thread.name));
     } else if deepest > DEPTH_THAT_IS_USUAL {
-        findings.warn(format!("{}: {deepest} frames deep, more than {DEPTH_THAT_IS_USUAL}", thread.name));
+        findings.warn(format!(
+            "{}: {deepest} frames deep, more than {DEPTH_THAT_IS_USUAL}",
+            thread.name
+        ));
     }
 }
 
 fn times(thread: &ThreadNode, windows: usize, findings: &mut Findings) {
     for node in &thread.children {
         if node.times.len() != windows {
-            let text = format!("{} has {} times: all later nodes lose theirs", name(node), node.times.len());
+            let text = format!(
+                "{} has {} times: all later nodes lose theirs",
+                name(node),
+                node.times.len()
+            );
             return findings.problem(format!("{}: {text}", thread.name));
         }
         if !node.times.iter().all(|time| time.is_finite() && *time >= 0.0) {
             return findings.problem(format!("{}: {} has a time that is none", thread.name, name(node)));
         }
-        if exceeds(referenced(thread, &node.children_refs).map(|(_, child)| millis(child)).sum(), millis(node)) {
-            return findings.problem(format!("{}: what {} calls takes longer than it", thread.name, name(node)));
+    }
+    for node in &thread.children {
+        if exceeds(
+            referenced(thread, &node.children_refs)
+                .map(|(_, child)| millis(child))
+                .sum(),
+            millis(node),
+        ) {
+            return findings.problem(format!(
+                "{}: what {} calls takes longer than it",
+                thread.name,
+                name(node)
+            ));
         }
     }
-    let roots = referenced(thread, &thread.children_refs).map(|(_, node)| millis(node)).sum();
+    let roots = referenced(thread, &thread.children_refs)
+        .map(|(_, node)| millis(node))
+        .sum();
     if exceeds(roots, thread.times.iter().sum()) {
         findings.problem(format!("{}: its frames take longer than the thread", thread.name));
     }
@@ -112,16 +141,26 @@ fn names_of(thread: &ThreadNode, findings: &mut Findings) {
         }
         let characters = name(node).chars().count();
         if characters > NAME_CHARACTERS {
-            findings.warn(format!("{}: a name of {characters} characters stretches the page", thread.name));
+            findings.warn(format!(
+                "{}: a name of {characters} characters stretches the page",
+                thread.name
+            ));
         }
         if method.ends_with("()") {
-            findings.warn(format!("{}: {} ends in (), which is shown twice", thread.name, name(node)));
+            findings.warn(format!(
+                "{}: {} ends in (), which is shown twice",
+                thread.name,
+                name(node)
+            ));
         }
         if !class.starts_with(PYTHON) && class.contains('.') {
             findings.warn(format!("{}: class '{class}' is cut at its last dot", thread.name));
         }
         if class.ends_with(".py") {
-            findings.warn(format!("{}: class '{class}' ends in .py, which is shown as a class", thread.name));
+            findings.warn(format!(
+                "{}: class '{class}' ends in .py, which is shown as a class",
+                thread.name
+            ));
         }
     }
 }
@@ -132,7 +171,12 @@ fn siblings(thread: &ThreadNode, findings: &mut Findings) {
     for list in lists {
         let mut seen = BTreeSet::new();
         for (_, node) in referenced(thread, list) {
-            if !seen.insert((&node.class_name, &node.method_name, &node.method_desc, node.parent_line_number)) {
+            if !seen.insert((
+                &node.class_name,
+                &node.method_name,
+                &node.method_desc,
+                node.parent_line_number,
+            )) {
                 findings.warn(format!("{}: {} stands twice under one parent", thread.name, name(node)));
             }
         }
@@ -203,7 +247,9 @@ mod tests {
     #[test]
     fn each_node_has_one_parent() {
         problem("node 3 is referenced 2 times", |thread| thread.children_refs.push(3));
-        problem("referenced 0 times", |thread| thread.children.push(node("lost", "frame", 0.0, &[])));
+        problem("referenced 0 times", |thread| {
+            thread.children.push(node("lost", "frame", 0.0, &[]))
+        });
     }
 
     #[test]
@@ -240,8 +286,12 @@ mod tests {
         frame_warning("empty class or method", |frame| frame.method_name.clear());
         frame_warning("stretches the page", |frame| frame.method_name = "x".repeat(400));
         frame_warning("shown twice", |frame| frame.method_name = "tick()".to_owned());
-        frame_warning("cut at its last dot", |frame| frame.class_name = "libpython3.12".to_owned());
-        frame_warning("ends in .py", |frame| frame.class_name = "[Python] plugin.py".to_owned());
+        frame_warning("cut at its last dot", |frame| {
+            frame.class_name = "libpython3.12".to_owned()
+        });
+        frame_warning("ends in .py", |frame| {
+            frame.class_name = "[Python] plugin.py".to_owned()
+        });
     }
 
     #[test]

@@ -1,0 +1,106 @@
+//! The subcommands of `./dev`.
+
+mod arguments;
+mod build;
+mod demo;
+mod pythons;
+mod serve;
+mod test;
+
+use harness::Error;
+use std::process::ExitCode;
+
+/// Why a subcommand failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The command line is not understood.
+    #[error("{0}")]
+    Usage(String),
+    /// Something could not be set up, or a server misbehaved.
+    #[error(transparent)]
+    Harness(#[from] Error),
+    /// The work was done, and its result is not what it should be.
+    #[error("{0}")]
+    Result(String),
+}
+
+type Outcome = Result<ExitCode, CommandError>;
+
+struct Subcommand {
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(Vec<String>) -> Outcome,
+}
+
+const SUBCOMMANDS: [Subcommand; 5] = [
+    Subcommand {
+        name: "demo",
+        arguments: "[--python X.Y] [--seconds N]",
+        summary: "profile a server with two sample plugins and show the result",
+        run: demo::run,
+    },
+    Subcommand {
+        name: "test",
+        arguments: "[ARGUMENTS FOR cargo test]",
+        summary: "set up every Python that can be had and run all tests",
+        run: test::run,
+    },
+    Subcommand {
+        name: "build",
+        arguments: "",
+        summary: "build the plugin and everything that tests need",
+        run: build::run,
+    },
+    Subcommand {
+        name: "server",
+        arguments: "DIR [--python X.Y] [-- ARGUMENTS FOR THE STAND-IN]",
+        summary: "run the stand-in server in a folder of yours, with the plugin in it",
+        run: serve::run,
+    },
+    Subcommand {
+        name: "pythons",
+        arguments: "",
+        summary: "list the Pythons that were found and fetched",
+        run: pythons::run,
+    },
+];
+
+/// Runs the subcommand that the arguments name.
+pub fn run(arguments: impl IntoIterator<Item = String>) -> Outcome {
+    let mut arguments = arguments.into_iter();
+    let name = match arguments.next().as_deref() {
+        None | Some("help" | "--help" | "-h") => {
+            print!("{}", help());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(name) => name.to_owned(),
+    };
+    let Some(subcommand) = SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name) else {
+        return Err(CommandError::Usage(format!("there is no ./dev {name}\n\n{}", help())));
+    };
+    (subcommand.run)(arguments.collect())
+}
+
+fn help() -> String {
+    let mut text = "./dev COMMAND\n\n".to_owned();
+    for subcommand in &SUBCOMMANDS {
+        let usage = format!("{} {}", subcommand.name, subcommand.arguments);
+        text += &format!("  {}\n      {}\n", usage.trim_end(), subcommand.summary);
+    }
+    text + "\nSPARK_PYTHON names the Python to use, SPARK_DEBIAN_MIRROR where missing ones are fetched from.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_command_is_answered_with_the_list() {
+        let error = run(["dance".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("there is no ./dev dance"), "{error}");
+        for subcommand in &SUBCOMMANDS {
+            assert!(error.contains(subcommand.summary), "{error}");
+        }
+    }
+}
