@@ -25,6 +25,17 @@
 //! PYTHONHOME=DEST/usr, no LD_LIBRARY_PATH (children would inherit it)
 //! ```
 //!
+//! Debian's Python looks for a prefix's packages in `dist-packages`, but a pip from PyPI installs plugins into
+//! `plugins/.local/lib/python3.X/site-packages`. A `SITE/sitecustomize.py` that adds that folder to what
+//! `site.getsitepackages(prefixes)` returns makes `plugins/*.whl` load there too (putting the folder on PYTHONPATH does not: Endstone
+//! then finds the plugin of the last run as well).
+//!
+//! # What is not real
+//!
+//! There is no world: Endstone's `setLevel` does not run, so there are no players, no level, no metrics, and Bedrock's command parser is
+//! replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
+//! own code; Python is not finalised at the end, as in the real server.
+//!
 //! Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
 
 mod command_map;
