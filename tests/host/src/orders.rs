@@ -34,11 +34,17 @@ impl Orders {
             self.hold_until = None;
             say("!ticks done");
         }
+        // Asked before the queue is emptied: what came before the end is in it.
+        let ended = self.console.has_ended();
         while self.hold_until.is_none()
             && !self.console.is_stopping()
             && let Some(line) = self.console.next()
         {
             self.run(&line, tick);
+        }
+        // The end of the input means `stop`, and no plugin can cancel it.
+        if ended && self.hold_until.is_none() {
+            self.console.request_stop();
         }
     }
 
