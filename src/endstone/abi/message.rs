@@ -54,6 +54,18 @@ layout! { Message, mirrors "std::__1::variant<std::__1::basic_string<char, std::
 const _: () = assert!(std::mem::offset_of!(Message, index) == 48);
 
 impl Message {
+    /// Offsets inside the variant's innermost base, where the debug information has them.
+    pub const BASE_MEMBERS: &'static [super::Member] = &[
+        super::Member {
+            name: "__data",
+            offset: std::mem::offset_of!(Message, payload),
+        },
+        super::Member {
+            name: "__index",
+            offset: std::mem::offset_of!(Message, index),
+        },
+    ];
+
     /// A message of plain text.
     pub fn text(text: &str) -> Self {
         let mut payload = MaybeUninit::<Translatable>::zeroed();
