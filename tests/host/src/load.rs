@@ -74,6 +74,8 @@ pub struct Turns {
     nanos: u64,
     /// Nanoseconds that earlier turns took too long.
     late: u64,
+    /// Nanoseconds that all turns took since the last [`Turns::take_spent`].
+    spent: u64,
 }
 
 /// When a turn begins, and how long it may take. Nanoseconds of the monotonic clock.
@@ -95,6 +97,7 @@ impl Turns {
         Turns {
             nanos: Load::nanos(percent, tick_nanos),
             late: 0,
+            spent: 0,
         }
     }
 
@@ -113,6 +116,12 @@ impl Turns {
     /// Ends it.
     pub fn end(&mut self, turn: Turn, now: u64) {
         self.late += now.saturating_sub(turn.part(100));
+        self.spent += now.saturating_sub(turn.start);
+    }
+
+    /// Nanoseconds that turns really took since this was asked last.
+    pub fn take_spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent)
     }
 }
 
@@ -135,6 +144,8 @@ mod tests {
         assert_eq!(third.nanos, 20);
         turns.end(third, 1220);
         assert_eq!(turns.begin(1300).nanos, 30);
+        assert_eq!(turns.take_spent(), 70 + 20);
+        assert_eq!(turns.take_spent(), 0);
     }
 
     #[test]

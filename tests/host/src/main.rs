@@ -36,7 +36,7 @@
 //! replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
 //! own code; Python is not finalised at the end, as in the real server.
 //!
-//! Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
+//! What it prints itself starts with `[stand-in]`; `[stand-in] ready` comes after the first ticks. Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
 
 mod command_map;
 mod console;
