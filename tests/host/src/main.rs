@@ -11,7 +11,7 @@
 //! PYTHONPATH       SITE                  where `pip install --target SITE` put the wheel with what it requires
 //! PYTHONHOME       the Python's prefix   needed whenever `python3` on PATH is another one
 //! PYTHONIOENCODING UTF-8
-//! argv             /any/folder/bedrock_server [DIR] [options]     the file has to be named bedrock_server
+//! argv             /any/folder/bedrock_server [DIR] [options]     profiles show the file's name, so keep it
 //! ```
 //! SITE needs `numpy` (the runtime imports it at start) and `pip` (plugins in `plugins/*.whl` are installed by it into `plugins/.local`,
 //! by `sys.base_prefix/bin/python3.X` or by `ENDSTONE_PYTHON_EXECUTABLE`); both are among Endstone's requirements.
@@ -36,7 +36,8 @@
 //! replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
 //! own code; Python is not finalised at the end, as in the real server.
 //!
-//! What it prints itself starts with `[stand-in]`; `[stand-in] ready` comes after the first ticks. Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
+//! What it prints itself starts with `[stand-in]`; `[stand-in] ready` comes after the first ticks. Exit code 0 after `stop`, SIGINT,
+//! SIGTERM, a plugin's `server.shutdown()` or the end of the input; 1 when the server failed, 2 for bad options.
 
 mod command_map;
 mod console;
