@@ -28,7 +28,7 @@
 //! | [`python`] | interpreter access, callbacks, code table, classification | shadow, sync, sys, model |
 //! | [`symbol`] | names of native addresses | sys, model |
 //! | [`profile`] | merge, call tree, windows | model |
-//! | [`export`] | spark's protobuf | profile, model |
+//! | [`export`] | spark's protobuf, files | profile, symbol, sys, model |
 //! | [`session`] | one start..stop: owns threads and wires the rest | everything above |
 //! | [`command`] | command line in, plain answers out; knows no server | session, model |
 //! | [`endstone`] | the plugin as Endstone sees it | command, session, model |

@@ -38,6 +38,35 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
+/// Python code objects that one session names; each is kept alive until the session ends. A large server with many plugins runs some 20,000
+/// different functions; 65,536 of them cost about 30 MB. Beyond it a program makes new code all the time, and its names would say nothing.
+pub const CODE_OBJECTS: usize = 65_536;
+
+/// Entries of a thread's cache from code object to id: a tick runs some hundred different functions. 16 bytes each.
+pub const CODE_CACHE: usize = 1_024;
+
+/// Characters kept of a Python name or file. Real ones stay under 200; exported ones are cut further.
+pub const CODE_TEXT_CHARS: usize = 512;
+
+/// Registrations that may be running inside each other on one thread: a finaliser that runs while a code object is looked at runs code itself.
+pub const NESTED_REGISTRATIONS: u32 = 4;
+
+/// Seconds to wait for the interpreter's lock when a session starts or ends. C extensions may hold it for a while; a server that does not
+/// give it away for this long profiles natively.
+pub const INTERPRETER_LOCK_SECONDS: u64 = 20;
+
+/// Seconds to wait for Python work of a session's start or end once it has the interpreter's lock.
+pub const INTERPRETER_WORK_SECONDS: u64 = 60;
+
+/// Events that calibration records: its script causes fewer than 100.
+pub const CALIBRATION_EVENTS: usize = 256;
+
+/// Distance in bytes from a callback's stack pointer to its eval frame's caller: measured 672 to 960. More than a few pages is no
+/// interpreter we know.
+pub const ANCHOR_DISTANCE: u64 = 16_384;
+
+/// Python frames looked at when a thread is first seen in the middle of its work: four times CPython's default recursion limit.
+pub const SEEDED_FRAMES: usize = 4_096;
 /// Longest command line in bytes that is parsed. The client's chat allows 512 characters; a console line with a long comment fits easily.
 pub const COMMAND_LINE_BYTES: usize = 4096;
 
@@ -46,6 +75,39 @@ pub const ECHO_CHARS: usize = 40;
 
 /// Plugins that a profile lists. A server with more than this many is not known.
 pub const PLUGINS: usize = 1_000;
+/// Largest unwind section that is copied, in bytes. The largest known server has 20 MiB of it; a larger figure is a damaged header.
+pub const UNWIND_SECTION_BYTES: usize = 256 << 20;
+
+/// Most functions of one module that unwind data is indexed for. At 8 bytes each this is 64 MiB; the largest known server has under a million.
+pub const UNWIND_ENTRIES: usize = 8 << 20;
+
+/// Longest single entry of unwind data that is interpreted, in bytes: it bounds the time a handler can spend on one. The longest seen in
+/// interpreters' main loops are a few thousand.
+pub const UNWIND_ENTRY_BYTES: u32 = 64 << 10;
+
+/// Most frames the unwinder steps over before it gives a stack up: at some ten nanoseconds each this bounds the handler to a few tenths of a millisecond.
+pub const UNWIND_STEPS: u32 = 16_384;
+
+/// Signal frames one stack may hold. Each may move the stack pointer anywhere (alternate stacks), so they are counted to rule out loops.
+pub const SIGNAL_FRAMES: u32 = 8;
+
+/// Unwinding contexts: handlers that can run at the same time. The sampler asks one thread after the other, so more than two are rarely in use.
+pub const UNWIND_CONTEXTS: usize = 8;
+
+/// Rules one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
+pub const CACHED_RULES: usize = 4096;
+
+/// Capture slots: requests that can be open at the same time.
+pub const CAPTURE_SLOTS: usize = 64;
+
+/// Stack that must be left below the interrupted frame for the handler to work, in bytes.
+pub const HANDLER_STACK_BYTES: u64 = 32 << 10;
+
+/// Unloaded modules that are remembered, so that a library that comes and goes stays one module. Programs that do so use a handful.
+pub const UNLOADED_MODULES: usize = 64;
+
+/// Most bytes read of one run of notes in search of the build id. It stands in the first hundred.
+pub const NOTE_BYTES: usize = 64 << 10;
 
 /// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
 pub const WINDOW_TICKS: usize = 2_400;
@@ -68,3 +130,56 @@ pub const EXPORT_ROOT_FRAMES: usize = 150;
 
 /// Longest exported class name in characters, so that class and method stay under the 300 at which the viewer's page stretches.
 pub const CLASS_CHARS: usize = 100;
+
+/// Samples that wait for the aggregator. At 4 ms and one thread this is half a minute; each holds one or two kilobytes.
+pub const QUEUED_SAMPLES: usize = 8192;
+
+/// Stacks whose memory is kept for the next sample.
+pub const SPARE_STACKS: usize = 64;
+
+/// Longest wait for a thread's answer, in nanoseconds. A thread that waits for the disk answers when it is done, and its stack is then right for all of
+/// that time; a second of it is the most that one sample should stand for.
+pub const ANSWER_NANOS: u64 = 1_000_000_000;
+
+/// How often an unanswered thread is asked for whether it blocks the signal, in nanoseconds.
+pub const BLOCKED_CHECK_NANOS: u64 = 50_000_000;
+
+/// How often the list of modules is compared with the loader's counters, in nanoseconds: half of the time within which a change must be taken up.
+pub const MODULES_CHECK_NANOS: u64 = 100_000_000;
+
+/// How often threads' names and lives are looked at, in nanoseconds.
+pub const THREADS_CHECK_NANOS: u64 = 100_000_000;
+
+/// How often a thread's stack bounds are looked up again when it runs outside of those known, in nanoseconds.
+pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;
+
+/// Longest wait, in nanoseconds, for handlers that are running when the sampler stops. One takes microseconds; a thread that is not scheduled for
+/// longer leaves nothing behind but its slot.
+pub const STOP_NANOS: u64 = 200_000_000;
+
+/// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
+pub const SLEEP_NANOS: u64 = 50_000_000;
+/// Names tried for a new file. Exports of one second get a number each; a hundred of them means that something else is wrong.
+pub const FILE_NAME_TRIES: usize = 100;
+
+/// Buffer of a file that is being written, in bytes: few system calls, little memory.
+pub const WRITE_BUFFER_BYTES: usize = 256 * 1024;
+
+/// Largest file that is read for names: larger than any server binary, and offsets stay far from overflow.
+pub const SYMBOL_FILE_BYTES: u64 = 2 << 30;
+
+/// Largest symbol and string table together of one module: ten times that of a large server with all its symbols.
+pub const SYMBOL_TABLE_BYTES: u64 = 512 << 20;
+
+/// Largest image of the kernel's own library: it has two or three pages.
+pub const VDSO_BYTES: u64 = 1 << 20;
+
+/// Bytes of a symbol that are looked at. C++ templates reach 20 KiB.
+pub const MANGLED_BYTES: usize = 64 * 1024;
+
+/// Longest demangled name in bytes; it is shortened for the viewer afterwards.
+pub const DEMANGLED_BYTES: usize = 64 * 1024;
+
+/// How long the start of a session waits for the interpreter before it goes on natively, in milliseconds. Attaching takes some 20 ms when nobody holds the
+/// interpreter's lock; an owner who waits longer for an answer thinks that the command was lost.
+pub const ATTACH_WAIT_MILLIS: u64 = 2_000;

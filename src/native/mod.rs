@@ -1,2 +1,25 @@
-//! (skeleton)
+//! Native capture: a signal handler that unwinds the thread it interrupts, and the thread that decides whom to interrupt.
 #![allow(unsafe_code)]
+
+mod capture;
+mod cfi;
+mod engine;
+mod expression;
+mod handler;
+mod histogram;
+mod modules;
+mod queue;
+mod registers;
+mod rounds;
+mod rule;
+mod sampler;
+mod source;
+mod table;
+mod threads;
+mod unwind;
+mod unwinder;
+
+pub use sampler::{Sampler, SamplerOptions, StartError, StopReport, start};
+pub use source::SampleSource;
+pub use threads::ThreadSelection;
+pub use unwinder::{Unwinder, current_modules_unwinder};

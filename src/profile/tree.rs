@@ -134,10 +134,10 @@ impl Tree {
 
     /// The child of `parent` with this key, made when there is none; `None` when the tree is full.
     fn child(&mut self, parent: u32, key: FrameKey) -> Option<u32> {
-        if let Some(&id) = self.key_ids.get(&key) {
-            if let Some(&child) = self.children.get(&(parent, id)) {
-                return Some(child);
-            }
+        if let Some(&id) = self.key_ids.get(&key)
+            && let Some(&child) = self.children.get(&(parent, id))
+        {
+            return Some(child);
         }
         (self.nodes.len() < self.capacity).then(|| self.new_child(parent, key))
     }

@@ -1,7 +1,13 @@
 //! The only lock-free code. Everything here is generic: it knows no stacks, samples or Python.
 #![allow(unsafe_code)]
 
+mod pool;
 mod primitive;
+mod published;
 mod seqlock;
+mod slots;
 
+pub use pool::Pool;
+pub use published::{Published, Publisher, Reading};
 pub use seqlock::{ReadError, SeqStack};
+pub use slots::{Filling, Owner, Slots, TakenBack, Ticket};

@@ -2,4 +2,14 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+pub mod errno;
+pub mod fork;
+pub mod maps;
+pub mod mem;
+mod private_dir;
+pub mod signal;
+pub mod sleep;
+pub mod task;
 pub mod thread;
+
+pub use private_dir::{PrivateDir, PrivateDirError};

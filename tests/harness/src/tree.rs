@@ -142,23 +142,18 @@ fn short(name: &str) -> String {
     let mut text = String::new();
     let mut depth = 0_usize;
     let mut previous = ' ';
-    let mut rest = name.chars().peekable();
-    while let Some(c) = rest.next() {
+    for c in name.chars() {
+        let names_operator = text.ends_with("operator") || (previous == '<' && text.ends_with("operator<"));
         match c {
-            '<' if text.ends_with("operator") || (previous == '<' && text.ends_with("operator<")) => text.push(c),
+            '<' if depth == 0 && names_operator => text.push(c),
             '<' => {
                 if depth == 0 {
                     text.push_str("<>");
                 }
                 depth += 1;
             }
-            // Not the end of a list but an arrow, or an operator.
-            '>' if depth == 0 || previous == '-' => {
-                if depth == 0 {
-                    text.push(c);
-                }
-            }
-            '>' => depth -= 1,
+            // An arrow inside brackets ends nothing.
+            '>' if depth > 0 && previous != '-' => depth -= 1,
             _ if depth == 0 => text.push(c),
             _ => {}
         }

@@ -6,12 +6,11 @@
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::{Command, CxxString, CxxVector, SharedPtr, vcall};
-use crate::endstone_server::send_error;
-use crate::say::say;
-use crate::usage::{self, Usage};
+use endstone_spark::endstone::abi::{Command, CommandSender, CxxString, CxxVector, PluginCommandSlots};
 
-const COMMAND_EXECUTE: usize = 2;
+use crate::say::say;
+use crate::share::Share;
+use crate::usage::{self, Usage};
 
 /// Endstone's `EndstoneCommandMap` begins with the vtable and the server; nothing else in it is read by functions that run here.
 #[repr(C)]
@@ -24,7 +23,7 @@ struct CommandMap {
 struct Registered {
     name: String,
     usages: Vec<Usage>,
-    command: SharedPtr<Command>,
+    command: Share<Command>,
 }
 
 /// Slots of `endstone::CommandMap`.
@@ -32,11 +31,10 @@ struct Registered {
 struct Vtable {
     destroy: unsafe extern "C" fn(*mut CommandMap),
     delete: unsafe extern "C" fn(*mut CommandMap),
-    register_command: unsafe extern "C" fn(*mut CommandMap, *const SharedPtr<Command>) -> bool,
+    register_command: unsafe extern "C" fn(*mut CommandMap, *const Share<Command>) -> bool,
     dispatch: unsafe extern "C-unwind" fn(*mut CommandMap, *mut c_void, *const CxxString) -> bool,
     clear_commands: unsafe extern "C-unwind" fn(*mut CommandMap),
-    get_command:
-        unsafe extern "C" fn(*mut SharedPtr<Command>, *mut CommandMap, *const CxxString) -> *mut SharedPtr<Command>,
+    get_command: unsafe extern "C" fn(*mut Share<Command>, *mut CommandMap, *const CxxString) -> *mut Share<Command>,
 }
 
 static VTABLE: Vtable = Vtable {
@@ -63,12 +61,12 @@ impl CommandMap {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn register(&self, shared: &SharedPtr<Command>) -> bool {
+    fn register(&self, shared: &Share<Command>) -> bool {
         // SAFETY: Endstone passes a live command, which nobody else uses yet.
-        let command = unsafe { &mut *shared.object };
+        let command = unsafe { &mut *shared.as_ptr() };
         command.command_map = (&raw const *self).cast();
-        let name = command.name.text();
-        let mut declared: Vec<String> = command.usages.items().iter().map(CxxString::text).collect();
+        let name = command.name.to_text().into_owned();
+        let mut declared: Vec<String> = command.usages.to_texts();
         if declared.is_empty() {
             declared.push(format!("/{name}"));
         }
@@ -79,7 +77,7 @@ impl CommandMap {
                 Err(reason) => say(&format!("command {name}: {reason}")),
             }
         }
-        let names = std::iter::once(name).chain(command.aliases.items().iter().map(CxxString::text));
+        let names = std::iter::once(name).chain(command.aliases.to_texts());
         let mut commands = self.commands();
         for name in names {
             if commands.iter().any(|known| known.name == name) {
@@ -96,48 +94,45 @@ impl CommandMap {
     }
 
     /// Runs a line without its slash. The map is not locked meanwhile: a command may dispatch others.
-    fn run(&self, sender: *mut c_void, line: &str) -> bool {
+    fn run(&self, sender: CommandSender<'_>, line: &str) -> bool {
         let name = line.split_whitespace().next().unwrap_or_default();
         let found = self
             .commands()
             .iter()
             .find(|known| known.name == name)
             .map(|known| (usage::split(&known.usages, line), known.command.clone()));
-        let (arguments, command) = match found {
+        match found {
             None => {
-                send_error(
-                    sender,
-                    &format!(
-                        "Unknown command: {name}. Please check that the command exists and that you have permission to use it."
-                    ),
-                );
-                return false;
+                sender.send_error_message(&format!(
+                    "Unknown command: {name}. Please check that the command exists and that you have permission to use it."
+                ));
+                false
             }
             Some((Err(error), _)) => {
-                send_error(sender, &error.to_string());
-                return false;
+                sender.send_error_message(&error.to_string());
+                false
             }
-            Some((Ok(arguments), command)) => (arguments, command),
-        };
-        let arguments = CxxVector::from_vec(arguments.iter().map(|argument| CxxString::new(argument)).collect());
-        // SAFETY: the command lives while we hold a share of it; sender and arguments outlive the call.
-        unsafe {
-            vcall!(
-                command.object,
-                COMMAND_EXECUTE,
-                fn(*mut c_void, *const CxxVector<CxxString>) -> bool,
-                sender,
-                &raw const arguments
-            )
+            Some((Ok(arguments), command)) => execute(&command, sender, &arguments),
         }
+    }
+}
+
+fn execute(command: &Share<Command>, sender: CommandSender<'_>, arguments: &[String]) -> bool {
+    let arguments: CxxVector<CxxString> = arguments.iter().map(|argument| CxxString::new(argument)).collect();
+    type Execute = unsafe extern "C-unwind" fn(*const Command, *mut c_void, *const CxxVector<CxxString>) -> bool;
+    let object = command.as_ptr();
+    // SAFETY: the command is a live PluginCommand while we hold a share of it; sender and arguments outlive the call.
+    unsafe {
+        let execute: Execute = std::mem::transmute(PluginCommandSlots::EXECUTE.entry(object.cast()));
+        execute(object, sender.as_ptr(), &raw const arguments)
     }
 }
 
 /// Runs a line as the given sender, on the server's map.
 ///
 /// # Safety
-/// `map` is from [`create`] and still owned by a live server; `sender` is a live command sender.
-pub unsafe fn run(map: *mut c_void, sender: *mut c_void, line: &str) -> bool {
+/// `map` is from [`create`] and still owned by a live server.
+pub unsafe fn run(map: *mut c_void, sender: CommandSender<'_>, line: &str) -> bool {
     // SAFETY: by the caller's promise.
     unsafe { &*map.cast::<CommandMap>() }.run(sender, line)
 }
@@ -147,14 +142,17 @@ unsafe extern "C" fn delete(map: *mut CommandMap) {
     drop(unsafe { Box::from_raw(map) });
 }
 
-unsafe extern "C" fn register_command(map: *mut CommandMap, command: *const SharedPtr<Command>) -> bool {
+unsafe extern "C" fn register_command(map: *mut CommandMap, command: *const Share<Command>) -> bool {
     // SAFETY: Endstone passes its live map and a shared pointer that it destroys itself.
     unsafe { (*map).register(&*command) }
 }
 
 unsafe extern "C-unwind" fn dispatch(map: *mut CommandMap, sender: *mut c_void, line: *const CxxString) -> bool {
-    // SAFETY: Endstone passes live objects; the line belongs to the caller.
-    unsafe { (*map).run(sender, (*line).text().trim_start_matches('/')) }
+    // SAFETY: Endstone passes live objects, which outlive the call; the line belongs to the caller.
+    unsafe {
+        let line = (*line).to_text().into_owned();
+        CommandSender::borrow(sender).is_some_and(|sender| (*map).run(sender, line.trim_start_matches('/')))
+    }
 }
 
 unsafe extern "C-unwind" fn clear_commands(map: *mut CommandMap) {
@@ -164,19 +162,19 @@ unsafe extern "C-unwind" fn clear_commands(map: *mut CommandMap) {
 }
 
 unsafe extern "C" fn get_command(
-    result: *mut SharedPtr<Command>,
+    result: *mut Share<Command>,
     map: *mut CommandMap,
     name: *const CxxString,
-) -> *mut SharedPtr<Command> {
+) -> *mut Share<Command> {
     // SAFETY: Endstone passes its live map, the caller's name and room for the result.
     unsafe {
-        let name = (*name).text();
+        let name = (*name).to_text().into_owned();
         let found = (*map)
             .commands()
             .iter()
             .find(|known| known.name == name)
             .map(|known| known.command.clone());
-        result.write(found.unwrap_or(SharedPtr::NULL));
+        result.write(found.unwrap_or(Share::NULL));
     }
     result
 }

@@ -22,8 +22,10 @@ use std::ffi::c_void;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 
+use endstone_spark::endstone::abi::CxxString;
+
 use crate::console::Console;
-use crate::endstone_server::{EndstoneServer, LoadOrder};
+use crate::endstone_server::EndstoneServer;
 use crate::error::HostError;
 use crate::image;
 use crate::level::{self, Level};
@@ -59,7 +61,7 @@ pub fn run(context: Context) -> i32 {
     }
     // The real DedicatedServer holds the console reader at +0x50, which only `setLevel` asks for.
     let mut dedicated_server = [0u64; 64];
-    let (session, arguments) = (crate::abi::CxxString::new("stand-in"), [0u64; 64]);
+    let (session, arguments) = (CxxString::new("stand-in"), [0u64; 64]);
     let this: *mut c_void = dedicated_server.as_mut_ptr().cast();
     if python {
         // SAFETY: the planted code at this address has the signature of `start`; Endstone hooked it.
@@ -173,6 +175,7 @@ impl Listener {
     }
 }
 
+/// What the server thread starts with, handed over by the main thread.
 struct ServerThread {
     listener: Listener,
     stdin_restore: usize,
@@ -201,7 +204,7 @@ impl ServerThread {
         if self.options.python {
             self.listener.attach_python();
         }
-        self.server.enable_plugins(LoadOrder::PostWorld);
+        self.server.enable_plugins();
         self.server.call_load_event();
         // SAFETY: a function without arguments that puts the saved standard input back.
         unsafe { std::mem::transmute::<usize, unsafe extern "C-unwind" fn()>(self.stdin_restore)() };
@@ -253,7 +256,7 @@ extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &m
 
 /// Sleeps until the monotonic clock reads `deadline`, also when signals interrupt the sleep.
 #[inline(never)]
-#[unsafe(export_name = "_ZN14ServerInstance20_sleepUntilNextTickEm")]
+#[unsafe(export_name = "_ZN14ServerInstance19_sleepUntilNextTickEm")]
 extern "C" fn sleep_until(deadline: u64) {
     let time = libc::timespec {
         tv_sec: (deadline / 1_000_000_000) as libc::time_t,

@@ -2,60 +2,56 @@
 
 use std::ffi::c_void;
 
-use crate::abi::{CxxString, CxxVector, ServerCommandEvent, ServerLoadEvent, vcall, vcall_sret};
+use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Server, ServerSlots, Slot};
+
 use crate::command_map;
 use crate::error::HostError;
+use crate::event::EventMaker;
 use crate::runtime::{Runtime, symbol};
 use crate::server_instance::ServerInstance;
 
 /// Byte offset of `command_map_` in EndstoneServer 0.11.14.
 const COMMAND_MAP: usize = 104;
-/// Virtual functions of `Server`, and what stands before the first one (offset to top, type information).
+/// Virtual functions of `Server`, and the words before the first one (offset to top, type information).
 const SERVER_SLOTS: usize = 48;
 const VTABLE_HEAD: usize = 2;
-/// `ICancellable`'s part of ServerCommandEvent's vtable.
-const CANCELLABLE_VTABLE: usize = 0x58;
+/// `Server`'s functions that the plugin does not use: what they would ask of a network or a level is answered here.
+const GET_MAX_PLAYERS: usize = 15;
+const GET_PORT: usize = 18;
+const GET_PORT_V6: usize = 19;
+const GET_ONLINE_MODE: usize = 20;
+const RELOAD_DATA: usize = 24;
+/// `PluginLoadOrder::PostWorld`. Plugins that start before the world are enabled by `init`.
+const POST_WORLD: i32 = 1;
 
-mod slot {
-    pub const GET_VERSION: usize = 3;
-    pub const GET_PLUGIN_MANAGER: usize = 8;
-    pub const GET_COMMAND_SENDER: usize = 10;
-    pub const GET_ONLINE_PLAYERS: usize = 14;
-    pub const GET_MAX_PLAYERS: usize = 15;
-    pub const GET_PORT: usize = 18;
-    pub const GET_PORT_V6: usize = 19;
-    pub const GET_ONLINE_MODE: usize = 20;
-    pub const RELOAD: usize = 23;
-    pub const RELOAD_DATA: usize = 24;
-    pub const PLUGIN_MANAGER_CALL_EVENT: usize = 15;
-    pub const SENDER_SEND_ERROR: usize = 18;
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum LoadOrder {
-    PostWorld = 1,
-}
+const RELOAD: Slot = Slot {
+    index: 23,
+    symbol: "_ZN8endstone6Server6reloadEv",
+    arguments: &[],
+    result: Pass::Nothing,
+};
+const CALL_EVENT: Slot = Slot {
+    index: 15,
+    symbol: "_ZN8endstone13PluginManager9callEventERNS_5EventE",
+    arguments: &[Pass::Registers(8)],
+    result: Pass::Nothing,
+};
 
 /// The running server. Owned by Endstone's service locator, which destroys it when the server thread stops.
 #[derive(Debug, Clone, Copy)]
 pub struct EndstoneServer {
     server: *mut c_void,
     enable_plugins: usize,
-    load_event: usize,
-    command_event: usize,
+    events: EventMaker,
 }
-// SAFETY: the object is made on the main thread and handed to the server thread once, as in the real server.
-unsafe impl Send for EndstoneServer {}
 
 impl EndstoneServer {
-    /// Constructs the server, which loads all plugins, and starts those that want to start before the world.
+    /// Constructs the server, which loads all plugins, and enables those that want to start before the world.
     pub fn create(runtime: &Runtime, instance: ServerInstance) -> Result<EndstoneServer, HostError> {
         let emplace = runtime.address(symbol::EMPLACE_SERVER)?;
         let init = runtime.address(symbol::SERVER_INIT)?;
         let enable_plugins = runtime.address(symbol::ENABLE_PLUGINS)?;
-        let load_event = runtime.address(symbol::SERVER_LOAD_EVENT)?;
-        let command_event = runtime.address(symbol::SERVER_COMMAND_EVENT)?;
+        let events = EventMaker::find(runtime)?;
         // SAFETY: the functions have these signatures in Endstone 0.11.14 and are called in the real order on the real thread.
         let server = unsafe {
             let emplace: unsafe extern "C-unwind" fn() -> *mut c_void = std::mem::transmute(emplace);
@@ -69,90 +65,74 @@ impl EndstoneServer {
         Ok(EndstoneServer {
             server,
             enable_plugins,
-            load_event,
-            command_event,
+            events,
         })
     }
 
-    pub fn version(&self) -> String {
-        // SAFETY: the server lives until the server thread stops, and this slot returns a string.
-        unsafe { vcall_sret!(self.server, slot::GET_VERSION, CxxString) }.text()
+    fn borrow(&self) -> Option<Server<'_>> {
+        // SAFETY: the server lives until the server thread stops, and this is only used on the thread that runs it.
+        unsafe { Server::borrow(self.server) }
     }
 
-    pub fn enable_plugins(&self, order: LoadOrder) {
+    pub fn version(&self) -> String {
+        self.borrow().map(Server::version).unwrap_or_default()
+    }
+
+    fn console(&self) -> Option<CommandSender<'_>> {
+        self.borrow().and_then(Server::console)
+    }
+
+    /// Enables the plugins that want to start after the world, and registers all commands and permissions.
+    pub fn enable_plugins(&self) {
         // SAFETY: the signature of the private method; called on the server thread.
         unsafe {
             let enable: unsafe extern "C-unwind" fn(*mut c_void, i32) = std::mem::transmute(self.enable_plugins);
-            enable(self.server, order as i32);
+            enable(self.server, POST_WORLD);
         }
     }
 
-    /// The event that tells plugins that all of them are enabled.
+    /// Tells plugins that all of them are enabled.
     pub fn call_load_event(&self) {
-        let mut event = ServerLoadEvent {
-            vtable: self.load_event + 16,
-            asynchronous: false,
-            cancelled: false,
-            load_type: 0,
-        };
+        let mut event = self.events.server_load();
         self.call_event((&raw mut event).cast());
-    }
-
-    /// The event of a line typed on the console. Returns the line as plugins left it, or None if one cancelled it.
-    pub fn call_command_event(&self, line: &str) -> Option<String> {
-        let mut event = ServerCommandEvent {
-            vtable: self.command_event + 16,
-            asynchronous: false,
-            cancelled: false,
-            cancellable_vtable: self.command_event + CANCELLABLE_VTABLE,
-            sender: self.console(),
-            command: CxxString::new(line),
-        };
-        self.call_event((&raw mut event).cast());
-        (!event.cancelled).then(|| event.command.text())
     }
 
     fn call_event(&self, event: *mut c_void) {
-        // SAFETY: both objects are live; the event has the layout and vtable of its class.
+        let Some(manager) = self.borrow().and_then(Server::plugin_manager) else {
+            return;
+        };
+        // SAFETY: the manager is live; the event has the layout and vtable of its class and outlives the call.
         unsafe {
-            let manager = vcall!(self.server, slot::GET_PLUGIN_MANAGER, fn() -> *mut c_void);
-            vcall!(manager, slot::PLUGIN_MANAGER_CALL_EVENT, fn(*mut c_void), event);
+            let call: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void) =
+                std::mem::transmute(CALL_EVENT.entry(manager.as_ptr()));
+            call(manager.as_ptr(), event);
         }
     }
 
-    /// The real console command sender.
-    pub fn console(&self) -> *mut c_void {
-        // SAFETY: the slot returns a reference that lives as long as the server.
-        unsafe { vcall!(self.server, slot::GET_COMMAND_SENDER, fn() -> *mut c_void) }
+    /// Shows plugins a line typed on the console. Returns it as they left it, or None if one cancelled it.
+    pub fn announce_line(&self, line: &str) -> Option<String> {
+        let mut event = self.events.server_command(self.console()?.as_ptr(), line);
+        self.call_event((&raw mut event).cast());
+        event.outcome()
+    }
+
+    /// Executes a line, without its slash, as the console.
+    pub fn run_command(&self, line: &str) {
+        let Some(console) = self.console() else { return };
+        // SAFETY: the server owns the map that `create` put there, and both live until the server thread stops.
+        unsafe {
+            let map = *self.server.byte_add(COMMAND_MAP).cast::<*mut c_void>();
+            command_map::run(map, console, line);
+        }
     }
 
     /// What `/reload` does: disable, clear, load and enable all plugins, then tell them.
     pub fn reload(&self) {
         // SAFETY: a virtual function without arguments; called on the server thread between two ticks.
-        unsafe { vcall!(self.server, slot::RELOAD, fn()) }
-    }
-
-    /// Executes a line, without its slash, as the console.
-    pub fn run_command(&self, line: &str) {
-        // SAFETY: the server owns the map that `create` put there, and both live until the server thread stops.
         unsafe {
-            let map = *self.server.byte_add(COMMAND_MAP).cast::<*mut c_void>();
-            command_map::run(map, self.console(), line);
+            let reload: unsafe extern "C-unwind" fn(*mut c_void) = std::mem::transmute(RELOAD.entry(self.server));
+            reload(self.server);
         }
-    }
-}
-
-/// Sends an error to a command sender, in the server's colours.
-pub fn send_error(sender: *mut c_void, text: &str) {
-    let message = crate::abi::Message::text(text);
-    // SAFETY: the sender is live and the message has the layout of a string message.
-    unsafe {
-        vcall!(
-            sender,
-            slot::SENDER_SEND_ERROR,
-            fn(*const crate::abi::Message),
-            &raw const message
-        )
     }
 }
 
@@ -166,12 +146,12 @@ unsafe fn overlay_vtable(server: *mut c_void) {
         }))
     };
     let answers = [
-        (slot::GET_ONLINE_PLAYERS, no_players as *const () as usize),
-        (slot::GET_MAX_PLAYERS, max_players as *const () as usize),
-        (slot::GET_PORT, port as *const () as usize),
-        (slot::GET_PORT_V6, port_v6 as *const () as usize),
-        (slot::GET_ONLINE_MODE, online_mode as *const () as usize),
-        (slot::RELOAD_DATA, reload_data as *const () as usize),
+        (ServerSlots::GET_ONLINE_PLAYERS.index, no_players as *const () as usize),
+        (GET_MAX_PLAYERS, max_players as *const () as usize),
+        (GET_PORT, port as *const () as usize),
+        (GET_PORT_V6, port_v6 as *const () as usize),
+        (GET_ONLINE_MODE, online_mode as *const () as usize),
+        (RELOAD_DATA, reload_data as *const () as usize),
     ];
     for (index, answer) in answers {
         vtable[VTABLE_HEAD + index] = answer;
@@ -182,7 +162,7 @@ unsafe fn overlay_vtable(server: *mut c_void) {
 
 unsafe extern "C" fn no_players(result: *mut CxxVector<usize>, _server: *const c_void) -> *mut CxxVector<usize> {
     // SAFETY: the caller passes room for the vector.
-    unsafe { result.write(CxxVector::from_vec(Vec::new())) }
+    unsafe { result.write(CxxVector::empty()) }
     result
 }
 

@@ -20,6 +20,8 @@ pub enum HostError {
     NotHooked(&'static str),
     #[error("cannot enter the server folder {path}: {source}")]
     Folder { path: PathBuf, source: std::io::Error },
+    #[error("cannot create {what} in the server folder: {source}")]
+    Furnish { what: &'static str, source: std::io::Error },
     #[error("cannot start the server thread: {0}")]
     Thread(std::io::Error),
     #[error("the server ended before it was ready")]

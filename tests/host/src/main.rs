@@ -27,29 +27,35 @@
 //!
 //! Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
 
-mod abi;
 mod command_map;
 mod console;
 mod dedicated_server;
 mod endstone_server;
 mod error;
+mod event;
 mod image;
 mod level;
 mod load;
+mod no_loader;
 mod options;
 mod orders;
 mod probes;
 mod runtime;
 mod say;
 mod server_instance;
+mod share;
 mod usage;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use error::HostError;
 use options::{Options, Request};
 use runtime::{Runtime, symbol};
 use say::say;
+
+/// Endstone's configuration in the server folder.
+const CONFIG: &str = "endstone.toml";
 
 fn main() -> ExitCode {
     let options = match options::parse(std::env::args().skip(1)) {
@@ -97,6 +103,7 @@ fn prepare(options: &Options) -> Result<Runtime, HostError> {
             return Err(HostError::NotHooked(name));
         }
     }
+    furnish(&runtime)?;
     // The crash handler starts a helper process that reports to Endstone's makers; a test's crash is nothing for them.
     for name in [symbol::CRASH_HANDLER_NEW, symbol::CRASH_HANDLER_DELETE] {
         // SAFETY: constructor and destructor of a class whose one byte nobody reads; no other thread runs the runtime's code yet.
@@ -121,6 +128,17 @@ fn prepare(options: &Options) -> Result<Runtime, HostError> {
     Ok(runtime)
 }
 
-extern "C" fn do_nothing(_this: *mut std::ffi::c_void) {}
+/// What Endstone's launcher puts into a server folder, and without which its server does not start.
+fn furnish(runtime: &Runtime) -> Result<(), HostError> {
+    std::fs::create_dir_all("plugins").map_err(|source| HostError::Furnish {
+        what: "plugins",
+        source,
+    })?;
+    if !Path::new(CONFIG).exists() {
+        std::fs::copy(runtime.default_config(), CONFIG)
+            .map_err(|source| HostError::Furnish { what: CONFIG, source })?;
+    }
+    Ok(())
+}
 
-mod no_loader;
+extern "C" fn do_nothing(_this: *mut std::ffi::c_void) {}

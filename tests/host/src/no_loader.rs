@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::abi::CxxVector;
+use endstone_spark::endstone::abi::{CxxVector, release};
 
 /// The PythonPluginLoader's 24 bytes: vtable, server, and a pointer that only the real one uses.
 #[repr(C)]
@@ -51,7 +51,7 @@ extern "C" fn destroy(_this: *mut NoLoader) {}
 
 unsafe extern "C" fn delete(this: *mut NoLoader) {
     // SAFETY: Endstone allocated the loader with operator new and deletes it once.
-    unsafe { crate::abi::free(this.cast()) }
+    unsafe { release(this.cast()) }
 }
 
 extern "C" fn load_plugin(_this: *mut NoLoader, _file: *const c_void) -> *mut c_void {
@@ -64,7 +64,7 @@ unsafe extern "C" fn nothing(
     _argument: *const c_void,
 ) -> *mut CxxVector<usize> {
     // SAFETY: the caller passes room for the vector.
-    unsafe { result.write(CxxVector::from_vec(Vec::new())) }
+    unsafe { result.write(CxxVector::empty()) }
     result
 }
 

@@ -50,7 +50,7 @@ impl Orders {
             self.probe(probe, tick);
             return;
         }
-        let Some(line) = self.server.call_command_event(line) else {
+        let Some(line) = self.server.announce_line(line) else {
             return;
         };
         let line = line.trim_start_matches('/');

@@ -54,6 +54,7 @@ pub mod symbol {
 /// The loaded runtime. Addresses stay valid for the life of the process: the runtime is preloaded and never unloaded.
 #[derive(Debug)]
 pub struct Runtime {
+    path: PathBuf,
     addresses: HashMap<&'static str, usize>,
 }
 
@@ -65,7 +66,10 @@ impl Runtime {
             path: path.clone(),
             source,
         })?;
-        let file = object::File::parse(&*bytes).map_err(|source| HostError::ParseRuntime { path, source })?;
+        let file = object::File::parse(&*bytes).map_err(|source| HostError::ParseRuntime {
+            path: path.clone(),
+            source,
+        })?;
         let mut addresses = HashMap::new();
         for entry in file.symbols().filter(|entry| entry.address() != 0) {
             if let Ok(name) = entry.name()
@@ -76,8 +80,13 @@ impl Runtime {
         }
         match symbol::ALL.iter().find(|name| !addresses.contains_key(**name)) {
             Some(missing) => Err(HostError::NoSymbol(missing)),
-            None => Ok(Runtime { addresses }),
+            None => Ok(Runtime { path, addresses }),
         }
+    }
+
+    /// The configuration that Endstone's launcher puts into a new server folder.
+    pub fn default_config(&self) -> PathBuf {
+        self.path.with_file_name("config").join("endstone.default.toml")
     }
 
     /// The address of one of [`symbol::ALL`].

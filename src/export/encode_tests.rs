@@ -1,0 +1,476 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use prost::Message;
+
+use super::*;
+use crate::export::Source;
+use crate::export::test_support::{code, metadata, module, native, python, snapshot, thread};
+use crate::limits::EXPORT_DEPTH;
+use crate::model::{Category, CodeId, CodeInfo, Module, StackEnd};
+use crate::profile::{FrameKey, Tree, WindowStats};
+
+/// Functions are 16 bytes long: `f1` is at 0x10 to 0x1f. Module 2 has no names from 0x100 on.
+fn names(module: &Module, rva: u64) -> Option<String> {
+    match (module.id.get(), rva) {
+        (2, 0x10..0x20) => Some("_PyEval_Vector".to_owned()),
+        (2, 0x20..0x30) => Some("list_sort".to_owned()),
+        (2, 0x100..) => None,
+        _ => Some(format!("f{}", rva / 16)),
+    }
+}
+
+fn sample() -> Snapshot {
+    let mut snapshot = snapshot();
+    snapshot.modules = vec![
+        Arc::new(module(1, "/srv/bedrock_server")),
+        Arc::new(module(2, "/usr/lib/libpython3.13.so.1.0")),
+        Arc::new(module(3, "/srv/plugins/.local/native_plugin-0123456789abcdef.so")),
+    ];
+    snapshot.codes = vec![
+        (CodeId::new(1), plugin("my_plugin.main", "MyPlugin.on_tick")),
+        (CodeId::new(2), code("json", "loads", "json/__init__.py", 299)),
+        (CodeId::new(3), plugin("my_plugin.main", "key")),
+    ];
+    let mut tree = Tree::new();
+    let tick = [native(1, 0x10), native(1, 0x24), native(1, 0x28)];
+    let mut stack = |rest: &[FrameKey], window: u32, millis: u64| {
+        let path: Vec<FrameKey> = tick.iter().chain(rest).copied().collect();
+        tree.add(&path, window, millis * 1_000_000);
+    };
+    stack(&[], 0, 100);
+    stack(&[python(1)], 0, 20);
+    stack(
+        &[python(1), native(2, 0x14), native(2, 0x24), native(2, 0x18), python(3)],
+        0,
+        30,
+    );
+    stack(&[python(1), native(2, 0x1c), python(2)], 1, 40);
+    stack(&[python(1), native(2, 0x1c)], 1, 2);
+    stack(&[native(3, 0x44)], 1, 8);
+    stack(&[native(2, 0x104)], 1, 1);
+    tree.add(
+        &[FrameKey::Ended(StackEnd::NoUnwindData), native(1, 0x90)],
+        1,
+        3_000_000,
+    );
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    for n in 1..=2 {
+        let mut tree = Tree::new();
+        tree.add(&[native(1, 0x70)], 0, 5_000_000 * u64::from(n));
+        snapshot.threads.push(thread(&format!("pool-{n}"), n, tree));
+    }
+    snapshot.windows.push(WindowStats {
+        ticks: 600,
+        tps: 20.0,
+        mspt_median: 13.0,
+        mspt_max: 70.0,
+        duration_millis: 30_000,
+        ..WindowStats::default()
+    });
+    snapshot
+}
+
+fn plugin(module: &str, name: &str) -> CodeInfo {
+    CodeInfo {
+        category: Category::Plugin,
+        plugin: Some("my_plugin".to_owned()),
+        ..code(module, name, "plugins/my_plugin/main.py", 10)
+    }
+}
+
+fn encoded(snapshot: &Snapshot, metadata: &ProfileMetadata) -> pb::SamplerData {
+    encode_with(snapshot, &mut names, metadata)
+}
+
+/// The tree as indented lines with milliseconds per window.
+fn text(data: &pb::SamplerData) -> String {
+    let mut out = String::new();
+    for thread in &data.threads {
+        out += &format!("{} {:?}\n", thread.name, thread.times);
+        let mut todo: Vec<(i32, usize)> = thread.children_refs.iter().rev().map(|child| (*child, 1)).collect();
+        while let Some((index, depth)) = todo.pop() {
+            let node = &thread.children[index as usize];
+            out += &format!(
+                "{}{}.{} {:?}\n",
+                "  ".repeat(depth),
+                node.class_name,
+                node.method_name,
+                node.times
+            );
+            todo.extend(node.children_refs.iter().rev().map(|child| (*child, depth + 1)));
+        }
+    }
+    out
+}
+
+#[test]
+fn the_tree_reads_as_a_server_owner_expects() {
+    let expected = "\
+bedrock_server [150.0, 54.0]
+  bedrock_server.f1 [150.0, 51.0]
+    bedrock_server.f2 [150.0, 51.0]
+      bedrock_server.f2 [150.0, 51.0]
+        [Python] my_plugin.main.MyPlugin.on_tick [50.0, 42.0]
+          [Python] json.loads [0.0, 40.0]
+          libpython3_13.list_sort [30.0, 0.0]
+            [Python] my_plugin.main.key [30.0, 0.0]
+        libpython3_13.libpython3_13+0x104 [0.0, 1.0]
+        native_plugin.f4 [0.0, 8.0]
+  native.callers not found: no unwind data [0.0, 3.0]
+    bedrock_server.f9 [0.0, 3.0]
+pool-# (2 threads) [15.0, 0.0]
+  bedrock_server.f7 [15.0, 0.0]
+";
+    assert_eq!(text(&encoded(&sample(), &metadata())), expected);
+}
+
+#[test]
+fn the_interpreter_is_shown_on_request() {
+    let mut metadata = metadata();
+    metadata.show_interpreter = true;
+    let text = text(&encoded(&sample(), &metadata));
+    assert_eq!(text.matches("libpython3_13._PyEval_Vector").count(), 2, "{text}");
+    assert!(text.contains("libpython3_13._PyEval_Vector [30.0, 42.0]"), "{text}");
+}
+
+#[test]
+fn windows_are_contiguous_minutes_with_figures() {
+    let mut snapshot = sample();
+    snapshot.threads[0].tree.add(&[native(1, 0x10)], 4, 1_000_000);
+    let data = encoded(&snapshot, &metadata());
+    let first = (1_790_000_800_000_i64 / 60_000) as i32;
+    assert_eq!(data.time_windows, (first..first + 5).collect::<Vec<i32>>());
+    assert!(
+        data.time_windows
+            .iter()
+            .all(|window| data.time_window_statistics.contains_key(window))
+    );
+    assert_eq!(data.time_window_statistics[&(first + 1)].ticks, 600);
+    assert_eq!(data.time_window_statistics[&(first + 1)].start_time, 1_790_000_860_000);
+    assert_eq!(violations(&data), Vec::<String>::new());
+}
+
+#[test]
+fn plugins_own_their_frames() {
+    let mut metadata = metadata();
+    metadata.sources = vec![
+        Source {
+            name: "My_Plugin".to_owned(),
+            version: "1.2".to_owned(),
+            ..Source::default()
+        },
+        Source {
+            name: "NativePlugin".to_owned(),
+            native_stem: Some("native_plugin".to_owned()),
+            ..Source::default()
+        },
+    ];
+    let data = encoded(&sample(), &metadata);
+    let classes: Vec<(&str, &str)> = data
+        .class_sources
+        .iter()
+        .map(|(class, plugin)| (class.as_str(), plugin.as_str()))
+        .collect();
+    assert_eq!(
+        classes,
+        [
+            ("[Python] my_plugin.main", "My_Plugin"),
+            ("native_plugin", "NativePlugin")
+        ]
+    );
+    assert!(data.method_sources.is_empty());
+    let sources = &data.metadata.as_ref().unwrap().sources;
+    assert_eq!(sources["my_plugin"].version, "1.2");
+    assert_eq!(sources["nativeplugin"].version, "unknown");
+    assert_eq!(violations(&data), Vec::<String>::new());
+}
+
+#[test]
+fn threads_group_as_asked() {
+    let mut metadata = metadata();
+    let names = |metadata: &ProfileMetadata| -> Vec<String> {
+        encoded(&sample(), metadata)
+            .threads
+            .into_iter()
+            .map(|thread| thread.name)
+            .collect()
+    };
+    metadata.grouping = Grouping::Separate;
+    assert_eq!(names(&metadata), ["bedrock_server", "pool-1", "pool-2"]);
+    metadata.grouping = Grouping::AllInOne;
+    assert_eq!(names(&metadata), ["All"]);
+    let total: f64 = encoded(&sample(), &metadata).threads[0].times.iter().sum();
+    assert_eq!(total, 150.0 + 54.0 + 15.0);
+}
+
+#[test]
+fn threads_of_one_name_are_told_apart() {
+    let mut snapshot = snapshot();
+    snapshot.threads = (0..3).map(|n| thread("worker", n, Tree::new())).collect();
+    let mut metadata = metadata();
+    metadata.grouping = Grouping::Separate;
+    let names: Vec<String> = encoded(&snapshot, &metadata)
+        .threads
+        .into_iter()
+        .map(|thread| thread.name)
+        .collect();
+    assert_eq!(names, ["worker", "worker #2", "worker #3"]);
+}
+
+#[test]
+fn deep_stacks_lose_their_middle_and_no_time() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let recursion = |depth: usize| -> Vec<FrameKey> {
+        let mut path = vec![native(1, 0x10)];
+        path.extend(std::iter::repeat_n(python(1), depth - 2));
+        path.push(python(2));
+        path
+    };
+    tree.add(&recursion(EXPORT_DEPTH), 0, 1_000_000);
+    for depth in [400, 420, 427] {
+        tree.add(&recursion(depth), 0, 10_000_000);
+    }
+    snapshot.threads = vec![thread("deep", 0, tree)];
+    let data = encoded(&snapshot, &metadata());
+    assert_eq!(violations(&data), Vec::<String>::new());
+    assert_eq!(data.threads[0].times, [31.0, 0.0]);
+    // 101 to 128 missing frames: two counts, so two branches and the one that was not cut.
+    let text = text(&data);
+    assert!(
+        text.contains("[spark].64 to 127 frames left out: the stack is too deep for the viewer [20.0, 0.0]"),
+        "{text}"
+    );
+    assert!(
+        text.contains("[spark].128 to 255 frames left out: the stack is too deep for the viewer [10.0, 0.0]"),
+        "{text}"
+    );
+    assert_eq!(text.matches("[Python] json.loads").count(), 3);
+}
+
+#[test]
+fn an_empty_profile_is_whole() {
+    let data = encoded(&snapshot(), &metadata());
+    assert_eq!(data.time_windows.len(), 1);
+    assert!(data.threads.is_empty());
+    assert_eq!(violations(&data), Vec::<String>::new());
+}
+
+#[test]
+fn a_thread_without_samples_is_shown_with_no_time() {
+    let mut snapshot = snapshot();
+    snapshot.threads = vec![thread("bedrock_server", 0, Tree::new())];
+    let data = encoded(&snapshot, &metadata());
+    assert_eq!(data.threads[0].times, [0.0]);
+    assert_eq!(violations(&data), Vec::<String>::new());
+}
+
+#[test]
+fn ninety_windows_and_fifty_threads_hold_together() {
+    let mut snapshot = sample();
+    for n in 0..50 {
+        let mut tree = Tree::new();
+        for window in 0..90 {
+            tree.add(
+                &[native(1, 0x10), native(1, 0x10 * u64::from(window + 2))],
+                window,
+                1_000_000,
+            );
+        }
+        snapshot.threads.push(thread(
+            &format!("worker {}", ['a', 'b', 'c'][n as usize % 3]),
+            10 + n,
+            tree,
+        ));
+    }
+    let mut metadata = metadata();
+    metadata.grouping = Grouping::Separate;
+    let data = encoded(&snapshot, &metadata);
+    assert_eq!((data.time_windows.len(), data.threads.len()), (90, 53));
+    assert_eq!(violations(&data), Vec::<String>::new());
+}
+
+/// Renewed with `SPARK_RENEW_GOLDEN=1 cargo test`.
+#[test]
+fn the_bytes_are_those_of_the_golden_file() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sample.sparkprofile");
+    let mut metadata = metadata();
+    metadata.comment = "after the update".to_owned();
+    let mut data = encoded(&sample(), &metadata);
+    // The version changes with every release.
+    let encoded_metadata = data.metadata.as_mut().unwrap();
+    encoded_metadata.sampler_engine_version = "golden".to_owned();
+    for value in encoded_metadata.extra_platform_metadata.values_mut() {
+        *value = value.replace(env!("CARGO_PKG_VERSION"), "golden");
+    }
+    let bytes = data.encode_to_vec();
+    if std::env::var_os("SPARK_RENEW_GOLDEN").is_some() {
+        std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        std::fs::write(&golden, &bytes).unwrap();
+    }
+    let expected = std::fs::read(&golden).unwrap();
+    assert!(
+        bytes == expected,
+        "differs from {}; renew it if the change is meant",
+        golden.display()
+    );
+    assert_eq!(pb::SamplerData::decode(&expected[..]).unwrap(), data);
+}
+
+/// What crashes, blanks or disfigures the viewer, as observed in a browser. Empty when all is well.
+fn violations(data: &pb::SamplerData) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |fine: bool, what: String| {
+        if !fine {
+            found.push(what);
+        }
+    };
+    let metadata = data.metadata.as_ref().expect("metadata");
+    for (name, value) in &metadata.extra_platform_metadata {
+        let json: serde_json::Value = serde_json::from_str(value).expect("JSON");
+        check(!json.to_string().contains("null"), format!("{name} holds a null"));
+    }
+    for (key, source) in &metadata.sources {
+        check(*key == source.name.to_lowercase(), format!("source key {key}"));
+        check(!source.version.is_empty(), format!("source {key} without version"));
+    }
+    for source in data.class_sources.values().chain(data.method_sources.values()) {
+        check(
+            metadata.sources.values().any(|known| known.name == *source),
+            format!("source {source} not listed"),
+        );
+    }
+    let windows = &data.time_windows;
+    check(
+        windows.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+        "windows are not contiguous".to_owned(),
+    );
+    check(
+        windows
+            .iter()
+            .all(|window| data.time_window_statistics.contains_key(window)),
+        "window without figures".to_owned(),
+    );
+    for thread in &data.threads {
+        let mut seen = vec![0; thread.children.len()];
+        for child in thread
+            .children
+            .iter()
+            .flat_map(|node| &node.children_refs)
+            .chain(&thread.children_refs)
+        {
+            seen[*child as usize] += 1;
+        }
+        check(
+            seen.iter().all(|count| *count == 1),
+            format!("{}: a node is not referenced once", thread.name),
+        );
+        let times = std::iter::once(&thread.times).chain(thread.children.iter().map(|node| &node.times));
+        for times in times {
+            check(
+                times.len() == windows.len(),
+                format!("{}: a node without all windows", thread.name),
+            );
+            check(
+                times.iter().all(|time| time.is_finite() && *time >= 0.0),
+                format!("{}: odd time", thread.name),
+            );
+        }
+        let mut todo: Vec<(i32, usize)> = thread.children_refs.iter().map(|child| (*child, 1)).collect();
+        while let Some((index, depth)) = todo.pop() {
+            let node = &thread.children[index as usize];
+            check(depth <= EXPORT_DEPTH, format!("{}: depth {depth}", thread.name));
+            check(
+                !node.class_name.is_empty() && !node.method_name.is_empty(),
+                "empty name".to_owned(),
+            );
+            check(
+                !node.method_name.ends_with("()"),
+                format!("{} ends in ()", node.method_name),
+            );
+            check(
+                !node.class_name.ends_with(".so") && !node.class_name.ends_with(".py"),
+                node.class_name.clone(),
+            );
+            check(
+                node.class_name.chars().count() + node.method_name.chars().count() < 300,
+                "long name".to_owned(),
+            );
+            let mut siblings: Vec<_> = node
+                .children_refs
+                .iter()
+                .map(|child| key(&thread.children[*child as usize]))
+                .collect();
+            let count = siblings.len();
+            siblings.sort();
+            siblings.dedup();
+            check(
+                siblings.len() == count,
+                format!("identical siblings below {}", node.method_name),
+            );
+            for (window, time) in node.times.iter().enumerate() {
+                let below: f64 = node
+                    .children_refs
+                    .iter()
+                    .map(|child| thread.children[*child as usize].times[window])
+                    .sum();
+                check(
+                    below <= time * (1.0 + 1e-9) + 1e-6,
+                    format!("children of {} take more than it", node.method_name),
+                );
+            }
+            todo.extend(node.children_refs.iter().map(|child| (*child, depth + 1)));
+        }
+    }
+    found
+}
+
+fn key(node: &pb::StackTraceNode) -> (String, String, String, i32) {
+    (
+        node.class_name.clone(),
+        node.method_name.clone(),
+        node.method_desc.clone(),
+        node.line_number,
+    )
+}
+
+fn frame() -> impl Strategy<Value = FrameKey> {
+    prop_oneof![
+        6 => (1..4_u32, 0..0x120_u64).prop_map(|(module, rva)| native(module, rva)),
+        3 => (0..5_u32).prop_map(python),
+        1 => (1..9000_u32).prop_map(FrameKey::omitted),
+        1 => (0..6_u8).prop_map(|end| FrameKey::Ended(StackEnd::from_number(end))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Self times add up to the thread's time, whatever is merged, hidden or cut, and the viewer's rules hold.
+    #[test]
+    fn any_tree_keeps_its_time(
+        stacks in vec((vec(frame(), 0..20), prop_oneof![4 => Just(1_usize), 1 => 20..40_usize], 0..4_u32, 0..9_000_000_u64), 0..40),
+        show_interpreter in any::<bool>(),
+    ) {
+        let mut snapshot = sample();
+        let mut tree = Tree::new();
+        let mut totals = [0_u64; 4];
+        for (frames, repeat, window, nanos) in &stacks {
+            let path: Vec<FrameKey> = std::iter::repeat_n(frames, *repeat).flatten().copied().collect();
+            tree.add(&path, *window, *nanos);
+            totals[*window as usize] += nanos;
+        }
+        snapshot.threads = vec![thread("t", 0, tree)];
+        snapshot.windows.resize(4, WindowStats::default());
+        let mut metadata = metadata();
+        metadata.show_interpreter = show_interpreter;
+        let data = encoded(&snapshot, &metadata);
+        prop_assert_eq!(violations(&data), Vec::<String>::new());
+        let expected: Vec<f64> = totals.iter().map(|nanos| *nanos as f64 / 1e6).collect();
+        prop_assert_eq!(&data.threads[0].times, &expected);
+        prop_assert_eq!(encoded(&snapshot, &metadata).encode_to_vec(), data.encode_to_vec());
+    }
+}

@@ -1,0 +1,269 @@
+//! What each frame is called in the viewer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::glue;
+use super::shorten::shorten;
+use crate::limits::{CLASS_CHARS, NAME_CHARS};
+use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd};
+use crate::profile::{FrameKey, Snapshot};
+
+/// Looks up the function that holds an address of a module (see [`crate::model::NativeFrame::rva`]): its full name, demangled, without
+/// parameters; `None` when no function of known extent holds it.
+pub type NativeNames<'a> = dyn FnMut(&Module, u64) -> Option<String> + 'a;
+
+/// Class of frames that stand for something of ours rather than for code. The viewer shows `class.method()`.
+const OWN_CLASS: &str = "[spark]";
+
+/// The viewer shows a frame of this class as `method (native)`.
+const NATIVE_CLASS: &str = "native";
+
+/// Prefix of every Python frame's class.
+const PYTHON_PREFIX: &str = "[Python] ";
+
+/// What the viewer shows of a frame, and what tells two frames apart.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct FrameName {
+    /// Module: `bedrock_server`, `[Python] my_plugin.main`.
+    pub class: String,
+    /// Function: `Level::tick`, `MyPlugin.on_tick`.
+    pub method: String,
+    /// The source file of a Python function, else empty. Not shown.
+    pub desc: String,
+    /// First line of a Python function, else 0. Not shown.
+    pub line: u32,
+}
+
+/// A named frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// Index in [`FrameNames::names`].
+    pub name: u32,
+    /// The frame only carries a call from its parent to its children and is to be left out.
+    pub glue: bool,
+    /// How many frames it stands for.
+    pub stands_for: u32,
+}
+
+/// Names frames, each key once.
+pub struct FrameNames<'a> {
+    modules: HashMap<ModuleId, &'a Module>,
+    codes: HashMap<CodeId, &'a CodeInfo>,
+    native: &'a mut NativeNames<'a>,
+    show_interpreter: bool,
+    named: HashMap<FrameKey, Named>,
+    ids: HashMap<FrameName, u32>,
+    names: Vec<FrameName>,
+    origins: Vec<Origin>,
+}
+
+/// Where the frames of one name come from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Origin {
+    /// Code of this module.
+    Module(ModuleId),
+    /// This Python code object.
+    Code(CodeId),
+    /// Neither.
+    Neither,
+}
+
+impl std::fmt::Debug for FrameNames<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameNames")
+            .field("names", &self.names.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> FrameNames<'a> {
+    /// Names for the frames of `snapshot`. `show_interpreter` keeps the interpreter's glue.
+    pub fn new(snapshot: &'a Snapshot, native: &'a mut NativeNames<'a>, show_interpreter: bool) -> Self {
+        FrameNames {
+            modules: snapshot
+                .modules
+                .iter()
+                .map(|module| (module.id, Arc::as_ref(module)))
+                .collect(),
+            codes: snapshot.codes.iter().map(|(id, info)| (*id, info)).collect(),
+            native,
+            show_interpreter,
+            named: HashMap::new(),
+            ids: HashMap::new(),
+            names: Vec::new(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// The name of a frame.
+    pub fn name(&mut self, key: FrameKey) -> Named {
+        if let Some(named) = self.named.get(&key) {
+            return *named;
+        }
+        let named = match key {
+            FrameKey::Native { module, rva } => self.name_native(module, rva),
+            FrameKey::Python(code) => self.name_python(code),
+            FrameKey::Omitted(count) => {
+                let text = format!("{} left out", counted(count, "native frame"));
+                self.stand_in(NATIVE_CLASS, &text, count)
+            }
+            FrameKey::Ended(StackEnd::Root) => self.stand_in(NATIVE_CLASS, "root of the stack", 1),
+            FrameKey::Ended(end) => {
+                let text = format!("callers not found: {}", end.name());
+                self.stand_in(NATIVE_CLASS, &text, 1)
+            }
+            FrameKey::Truncated => self.stand_in(OWN_CLASS, "more frames (truncated): the call tree is full", 1),
+        };
+        self.named.insert(key, named);
+        named
+    }
+
+    /// The name of the frame that stands for `count` frames taken out of the middle of a stack.
+    pub fn cut(&mut self, count: u32) -> u32 {
+        let FrameKey::Omitted(count) = FrameKey::omitted(count) else {
+            return 0;
+        };
+        let text = format!(
+            "{} left out: the stack is too deep for the viewer",
+            counted(count, "frame")
+        );
+        self.stand_in(OWN_CLASS, &text, count).name
+    }
+
+    /// All names so far.
+    pub fn names(&self) -> &[FrameName] {
+        &self.names
+    }
+
+    /// Names with their origins. The first frame of a name decides.
+    pub fn origins(&self) -> impl Iterator<Item = (&FrameName, Origin)> + '_ {
+        self.names.iter().zip(self.origins.iter().copied())
+    }
+
+    /// Python code objects that were named and of which nothing is known.
+    pub fn unknown_codes(&self) -> u64 {
+        let unknown = |key: &&FrameKey| matches!(key, FrameKey::Python(id) if !self.codes.contains_key(id));
+        self.named.keys().filter(unknown).count() as u64
+    }
+
+    fn name_native(&mut self, id: ModuleId, rva: u64) -> Named {
+        let Some(&module) = self.modules.get(&id) else {
+            return self.stand_in(NATIVE_CLASS, "code outside all known modules", 1);
+        };
+        let short = module.short_name();
+        let class = native_class(module);
+        let (method, glue) = match (self.native)(module, rva) {
+            Some(function) => {
+                let glue = glue::is_interpreter(&short) && glue::is_glue(&function);
+                (function, glue)
+            }
+            None => (format!("{class}+{rva:#x}"), false),
+        };
+        let name = FrameName {
+            class,
+            method: presentable(&method, NAME_CHARS),
+            desc: String::new(),
+            line: 0,
+        };
+        Named {
+            name: self.intern(name, Origin::Module(id)),
+            glue: glue && !self.show_interpreter,
+            stands_for: 1,
+        }
+    }
+
+    fn name_python(&mut self, id: CodeId) -> Named {
+        let Some(code) = self.codes.get(&id) else {
+            return self.stand_in(&format!("{PYTHON_PREFIX}unknown"), "unknown function", 1);
+        };
+        let name = FrameName {
+            class: python_class(code),
+            method: presentable(&code.qualified_name, NAME_CHARS),
+            desc: presentable(&code.file, NAME_CHARS),
+            line: code.first_line,
+        };
+        Named {
+            name: self.intern(name, Origin::Code(id)),
+            glue: false,
+            stands_for: 1,
+        }
+    }
+
+    fn stand_in(&mut self, class: &str, method: &str, stands_for: u32) -> Named {
+        let name = FrameName {
+            class: class.to_owned(),
+            method: method.to_owned(),
+            desc: String::new(),
+            line: 0,
+        };
+        Named {
+            name: self.intern(name, Origin::Neither),
+            glue: false,
+            stands_for,
+        }
+    }
+
+    fn intern(&mut self, name: FrameName, origin: Origin) -> u32 {
+        if let Some(id) = self.ids.get(&name) {
+            return *id;
+        }
+        let id = self.names.len() as u32;
+        self.names.push(name.clone());
+        self.origins.push(origin);
+        self.ids.insert(name, id);
+        id
+    }
+}
+
+/// The class of a Python function. Files and libraries are named with an ending that the viewer would take for the class's last part.
+pub fn python_class(code: &CodeInfo) -> String {
+    let mut module = presentable(&code.module, CLASS_CHARS - PYTHON_PREFIX.len());
+    for ending in [".py", ".so"] {
+        if let Some(stem) = module.strip_suffix(ending) {
+            module = format!("{stem}_{}", &ending[1..]);
+        }
+    }
+    format!("{PYTHON_PREFIX}{module}")
+}
+
+/// The class of a module's functions: its file name without endings; dots become underscores, because the viewer dims everything up to the
+/// last one. The copies that Endstone loads plugins from (`plugins/.local/<stem>-<hash>.so`) lose their hash.
+pub fn native_class(module: &Module) -> String {
+    let short = module.short_name();
+    let mut stem = short.strip_suffix(" (deleted)").unwrap_or(&short);
+    let in_local_copies = module
+        .path
+        .parent()
+        .and_then(|folder| folder.file_name())
+        .is_some_and(|name| name == ".local");
+    if in_local_copies
+        && let Some((before, hash)) = stem.rsplit_once('-')
+        && hash.len() >= 8
+        && hash.chars().all(|c| c.is_ascii_hexdigit())
+    {
+        stem = before;
+    }
+    presentable(&stem.replace('.', "_"), CLASS_CHARS)
+}
+
+fn presentable(name: &str, max_chars: usize) -> String {
+    let short = shorten(name, max_chars);
+    if short.trim().is_empty() {
+        "unknown".to_owned()
+    } else {
+        short
+    }
+}
+
+/// `2 to 3 frames` for a count that was rounded down to a power of two.
+fn counted(count: u32, noun: &str) -> String {
+    match count {
+        0 | 1 => format!("1 {noun}"),
+        _ => format!("{count} to {} {noun}s", u64::from(count) * 2 - 1),
+    }
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;

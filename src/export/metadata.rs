@@ -1,0 +1,285 @@
+//! How and where a profile was taken.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::pb;
+use super::shorten::bounded;
+use super::sources::Source;
+use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
+use crate::model::{
+    Category, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, Tid, WallMillis,
+};
+use crate::profile::MergeStats;
+
+/// Version of spark's data format that is written: the viewer takes 1 for an outdated plugin.
+const SPARK_FORMAT: i32 = 2;
+
+/// Who asked for a profile.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Creator {
+    /// The console, or a timer.
+    Console,
+    /// A player.
+    Player {
+        /// Their name.
+        name: String,
+        /// Their UUID as text.
+        unique_id: String,
+    },
+}
+
+/// Which threads were sampled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ThreadSelection {
+    /// All.
+    All,
+    /// These.
+    Threads(Vec<Tid>),
+    /// Those whose names match one of these patterns.
+    Patterns(Vec<String>),
+}
+
+/// Which threads share a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Grouping {
+    /// Threads whose names differ only in numbers.
+    #[default]
+    ByPool,
+    /// None.
+    Separate,
+    /// All.
+    AllInOne,
+}
+
+/// Everything about a profile besides its trees.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProfileMetadata {
+    /// Who asked for it.
+    pub creator: Creator,
+    /// When it was started.
+    pub started: WallMillis,
+    /// When it was stopped.
+    pub ended: WallMillis,
+    /// Sampling interval in microseconds.
+    pub interval_micros: u64,
+    /// Ticks from start to stop.
+    pub ticks: u64,
+    /// The owner's words; may be empty.
+    pub comment: String,
+    /// Version of Endstone.
+    pub endstone_version: String,
+    /// Version of the game.
+    pub minecraft_version: String,
+    /// The server software as it calls itself.
+    pub brand: String,
+    /// Which threads were sampled.
+    pub selection: ThreadSelection,
+    /// Which threads share a tree.
+    pub grouping: Grouping,
+    /// Keep the interpreter's own call functions.
+    pub show_interpreter: bool,
+    /// The server's plugins.
+    pub sources: Vec<Source>,
+    /// The native side.
+    pub sampler: SamplerDiagnostics,
+    /// What became of the Python entries of all samples.
+    pub merge: MergeStats,
+    /// The Python side.
+    pub python: PythonDiagnostics,
+}
+
+impl ProfileMetadata {
+    /// As spark's message, without the sources. `unknown_codes` is the number of Python code objects in the trees that nothing is known of.
+    pub(super) fn encode(&self, unknown_codes: u64) -> pb::SamplerMetadata {
+        let ticks = i32::try_from(self.ticks).unwrap_or(i32::MAX);
+        pb::SamplerMetadata {
+            creator: Some(self.creator.encode()),
+            start_time: self.started.0,
+            interval: i32::try_from(self.interval_micros).unwrap_or(i32::MAX),
+            thread_dumper: Some(self.selection.encode()),
+            data_aggregator: Some(pb::sampler_metadata::DataAggregator {
+                r#type: pb::sampler_metadata::data_aggregator::Type::Simple.into(),
+                thread_grouper: self.grouping.encode().into(),
+                tick_length_threshold: 0,
+                number_of_included_ticks: ticks,
+            }),
+            comment: bounded(&self.comment, COMMENT_CHARS),
+            platform_metadata: Some(pb::PlatformMetadata {
+                r#type: pb::platform_metadata::Type::Server.into(),
+                name: "Endstone".to_owned(),
+                version: self.endstone_version.clone(),
+                minecraft_version: self.minecraft_version.clone(),
+                spark_version: SPARK_FORMAT,
+                brand: self.brand.clone(),
+            }),
+            // The viewer wants statistics whole or not at all.
+            platform_statistics: None,
+            system_statistics: None,
+            server_configurations: BTreeMap::new(),
+            end_time: self.ended.0,
+            number_of_ticks: ticks,
+            sources: BTreeMap::new(),
+            extra_platform_metadata: BTreeMap::from([
+                ("Sampling".to_owned(), self.sampling().to_string()),
+                (
+                    "Python attribution".to_owned(),
+                    self.attribution(unknown_codes).to_string(),
+                ),
+            ]),
+            sampler_mode: pb::sampler_metadata::SamplerMode::Execution.into(),
+            sampler_engine: pb::sampler_metadata::SamplerEngine::Async.into(),
+            sampler_engine_version: concat!("endstone-spark ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+
+    fn sampling(&self) -> Value {
+        let sampler = &self.sampler;
+        let losses: serde_json::Map<String, Value> = SampleLoss::ALL
+            .iter()
+            .map(|reason| (reason.name().to_owned(), sampler.losses.get(*reason).into()))
+            .collect();
+        let ends: serde_json::Map<String, Value> = StackEnd::ALL
+            .iter()
+            .zip(sampler.ends)
+            .map(|(end, count)| (end.name().to_owned(), count.into()))
+            .collect();
+        json!({
+            "backend": "SIGPROF per thread, unwound in the handler",
+            "profiler version": env!("CARGO_PKG_VERSION"),
+            "samples": sampler.samples,
+            "samples repeated for idle threads": sampler.repeated,
+            "samples lost": sampler.losses.total(),
+            "samples lost by reason": losses,
+            "native stacks by how they end": ends,
+            "signals passed to other handlers": sampler.foreign_signals,
+            "handler time, median nanoseconds": sampler.handler_median_nanos,
+            "handler time, 99th percentile nanoseconds": sampler.handler_p99_nanos,
+        })
+    }
+
+    fn attribution(&self, unknown_codes: u64) -> Value {
+        let python = &self.python;
+        let (state, reason) = match &python.state {
+            PythonState::Absent => ("absent", "there is no Python in the server's process"),
+            PythonState::Unsupported(reason) => ("unsupported", reason.as_str()),
+            PythonState::Attaching => ("not attached", "the session ended before the interpreter was ready"),
+            PythonState::Active => ("active", ""),
+            PythonState::Degraded(reason) => ("degraded", reason.as_str()),
+        };
+        let mut value = json!({
+            "backend": "sys.monitoring (PEP 669)",
+            "state": state,
+        });
+        let Some(map) = value.as_object_mut() else { return value };
+        if !reason.is_empty() {
+            map.insert("reason".to_owned(), reason.into());
+        }
+        if !python.version.is_empty() {
+            let version = format!("{} {}", python.implementation, python.version);
+            map.insert("version".to_owned(), version.trim().into());
+        }
+        if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
+            self.attribution_figures(map, unknown_codes);
+        }
+        value
+    }
+
+    fn attribution_figures(&self, map: &mut serde_json::Map<String, Value>, unknown_codes: u64) {
+        let (python, sampler, merge) = (&self.python, &self.sampler, &self.merge);
+        let codes: serde_json::Map<String, Value> = Category::ALL
+            .iter()
+            .zip(python.codes)
+            .map(|(category, count)| (category.name().to_owned(), count.into()))
+            .collect();
+        let figures = json!({
+            "events": {
+                "start": python.events.start,
+                "resume": python.events.resume,
+                "throw": python.events.throw,
+                "return": python.events.ret,
+                "yield": python.events.yielded,
+                "unwind": python.events.unwind,
+            },
+            "threads registered": python.threads,
+            "threads refused": python.threads_refused,
+            "deepest stack": python.deepest,
+            "deepest overflow": (python.deepest as usize).saturating_sub(PYTHON_FRAMES),
+            "stacks truncated": python.truncations,
+            "stale entries dropped": python.stale_dropped,
+            "leave events without entry": python.unmatched_leaves,
+            "shadow stacks read": sampler.python_snapshots,
+            "shadow stacks torn": sampler.python_torn,
+            "samples with Python frames": sampler.attributed,
+            "samples without Python frames": sampler.samples.saturating_sub(sampler.attributed),
+            "frames placed": merge.placed,
+            "frames without native frame": merge.missed,
+            "frames not placed yet": merge.unanchored,
+            "frames in omitted middles": merge.in_gap,
+            "frames beyond unfinished stacks": merge.beyond_end,
+            "frames beyond the depth limit": merge.hidden,
+            "code objects": codes,
+            "code objects unknown": unknown_codes,
+            "code cache misses": python.cache_misses,
+            "registration failures": python.registration_failures,
+            "callback failures": python.callback_failures,
+        });
+        if let Value::Object(figures) = figures {
+            map.extend(figures);
+        }
+    }
+}
+
+impl Creator {
+    fn encode(&self) -> pb::CommandSenderMetadata {
+        use pb::command_sender_metadata::Type;
+        match self {
+            Creator::Console => pb::CommandSenderMetadata {
+                r#type: Type::Other.into(),
+                name: "Console".to_owned(),
+                unique_id: String::new(),
+            },
+            Creator::Player { name, unique_id } => pb::CommandSenderMetadata {
+                r#type: Type::Player.into(),
+                name: bounded(name, NAME_CHARS),
+                unique_id: unique_id.clone(),
+            },
+        }
+    }
+}
+
+impl ThreadSelection {
+    fn encode(&self) -> pb::sampler_metadata::ThreadDumper {
+        use pb::sampler_metadata::thread_dumper::Type;
+        let (kind, ids, patterns) = match self {
+            ThreadSelection::All => (Type::All, Vec::new(), Vec::new()),
+            ThreadSelection::Threads(tids) => (
+                Type::Specific,
+                tids.iter().map(|tid| i64::from(tid.get())).collect(),
+                Vec::new(),
+            ),
+            ThreadSelection::Patterns(patterns) => (Type::Regex, Vec::new(), patterns.clone()),
+        };
+        pb::sampler_metadata::ThreadDumper {
+            r#type: kind.into(),
+            ids,
+            patterns,
+        }
+    }
+}
+
+impl Grouping {
+    fn encode(self) -> pb::sampler_metadata::data_aggregator::ThreadGrouper {
+        use pb::sampler_metadata::data_aggregator::ThreadGrouper;
+        match self {
+            Grouping::ByPool => ThreadGrouper::ByPool,
+            Grouping::Separate => ThreadGrouper::ByName,
+            Grouping::AllInOne => ThreadGrouper::AsOne,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "metadata_tests.rs"]
+mod tests;

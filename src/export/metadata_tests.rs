@@ -1,0 +1,55 @@
+use super::*;
+use crate::export::test_support::metadata;
+use crate::model::Losses;
+
+fn extra(metadata: &ProfileMetadata, name: &str) -> Value {
+    serde_json::from_str(&metadata.encode(3).extra_platform_metadata[name]).unwrap()
+}
+
+#[test]
+fn losses_are_listed_by_reason() {
+    let mut metadata = metadata();
+    let mut losses = Losses::default();
+    losses.add(SampleLoss::NoSlot, 5);
+    losses.add(SampleLoss::Blocked, 2);
+    metadata.sampler.losses = losses;
+    let sampling = extra(&metadata, "Sampling");
+    assert_eq!(sampling["samples lost"], 7);
+    assert_eq!(sampling["samples lost by reason"]["no slot"], 5);
+    assert_eq!(sampling["samples lost by reason"]["busy"], 0);
+}
+
+#[test]
+fn python_figures_are_there_when_frames_were_attributed() {
+    let mut metadata = metadata();
+    metadata.python.deepest = 300;
+    metadata.merge.missed = 4;
+    let python = extra(&metadata, "Python attribution");
+    assert_eq!(python["state"], "active");
+    assert_eq!(python["version"], "CPython 3.13.0");
+    assert_eq!(python["deepest overflow"], 44);
+    assert_eq!(python["frames without native frame"], 4);
+    assert_eq!(python["code objects unknown"], 3);
+}
+
+#[test]
+fn an_unsupported_python_says_why_and_claims_no_figures() {
+    let mut metadata = metadata();
+    metadata.python.state = PythonState::Unsupported("Python attribution needs 3.12".to_owned());
+    let python = extra(&metadata, "Python attribution");
+    assert_eq!(python["state"], "unsupported");
+    assert_eq!(python["reason"], "Python attribution needs 3.12");
+    assert!(python.get("events").is_none());
+}
+
+#[test]
+fn odd_input_stays_within_the_schema() {
+    let mut metadata = metadata();
+    metadata.ticks = u64::MAX;
+    metadata.interval_micros = u64::MAX;
+    metadata.comment = format!("a\n<b>{}", "x".repeat(10_000));
+    let encoded = metadata.encode(0);
+    assert_eq!((encoded.number_of_ticks, encoded.interval), (i32::MAX, i32::MAX));
+    assert!(encoded.comment.starts_with("a <b>x"));
+    assert_eq!(encoded.comment.chars().count(), COMMENT_CHARS);
+}

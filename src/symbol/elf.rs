@@ -1,0 +1,193 @@
+//! Functions of an ELF file.
+
+use object::elf::{
+    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, SHF_ALLOC, SHN_LORESERVE, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL,
+    STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, SectionHeader64, Sym64,
+};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{LittleEndian, ReadRef};
+
+use super::error::SymbolError;
+use super::table::{Function, FunctionTable, Visibility};
+use crate::limits::SYMBOL_TABLE_BYTES;
+use crate::model::BuildId;
+
+type Header = FileHeader64<LittleEndian>;
+type Section = SectionHeader64<LittleEndian>;
+type Symbol = Sym64<LittleEndian>;
+
+const LITTLE: LittleEndian = LittleEndian;
+
+/// An ELF file whose header was read.
+#[derive(Debug)]
+pub struct Elf<'d, R: ReadRef<'d>> {
+    data: R,
+    header: &'d Header,
+    sections: &'d [Section],
+}
+
+impl<'d, R: ReadRef<'d>> Elf<'d, R> {
+    /// Reads the header and the section headers.
+    pub fn parse(data: R) -> Result<Self, SymbolError> {
+        let header = Header::parse(data)?;
+        Ok(Elf {
+            data,
+            header,
+            sections: header.section_headers(LITTLE, data)?,
+        })
+    }
+
+    /// The build id in the loaded notes, which is the one that a mapped module shows.
+    pub fn build_id(&self) -> Result<Option<BuildId>, SymbolError> {
+        for segment in self.header.program_headers(LITTLE, self.data)? {
+            let Some(mut notes) = segment.notes(LITTLE, self.data)? else {
+                continue;
+            };
+            while let Some(note) = notes.next()? {
+                if note.name() == ELF_NOTE_GNU && note.n_type(LITTLE) == NT_GNU_BUILD_ID {
+                    return Ok(BuildId::new(note.desc()));
+                }
+            }
+        }
+        // A separate debug file keeps the note's section and may have lost its segments.
+        for section in self.sections {
+            let Ok(Some(mut notes)) = section.notes(LITTLE, self.data) else {
+                continue;
+            };
+            while let Ok(Some(note)) = notes.next() {
+                if note.name() == ELF_NOTE_GNU && note.n_type(LITTLE) == NT_GNU_BUILD_ID {
+                    return Ok(BuildId::new(note.desc()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether there is a full symbol table, not only that of the dynamic linker.
+    pub fn has_full_table(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.sh_type(LITTLE) == SHT_SYMTAB)
+    }
+
+    /// All functions that the symbol tables name.
+    pub fn functions(&self) -> Result<FunctionTable, SymbolError> {
+        let mut functions = Vec::new();
+        let mut text = Vec::new();
+        for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+            if let Some(section) = self.sections.iter().find(|section| section.sh_type(LITTLE) == kind) {
+                self.read_table(section, &mut functions, &mut text)?;
+            }
+        }
+        Ok(FunctionTable::new(functions, text))
+    }
+
+    fn read_table(
+        &self,
+        section: &'d Section,
+        functions: &mut Vec<Function>,
+        text: &mut Vec<u8>,
+    ) -> Result<(), SymbolError> {
+        let Some(names) = self.sections.get(section.sh_link(LITTLE) as usize) else {
+            return Ok(());
+        };
+        let bytes = section.sh_size(LITTLE).saturating_add(names.sh_size(LITTLE));
+        if bytes.saturating_add(text.len() as u64) > SYMBOL_TABLE_BYTES {
+            return Err(SymbolError::TableTooLarge(bytes));
+        }
+        let symbols: &[Symbol] = section.data_as_array(LITTLE, self.data)?;
+        let names = names.data(LITTLE, self.data)?;
+        let text_start = text.len();
+        text.extend_from_slice(names);
+
+        let ends = Ends::of(symbols, self.sections);
+        for symbol in symbols {
+            if !matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC) {
+                continue;
+            }
+            let start = symbol.st_value(LITTLE);
+            let offset = symbol.st_name(LITTLE) as usize;
+            let name = names.get(offset..).unwrap_or_default();
+            let Some(name_length) = name.iter().position(|byte| *byte == 0) else {
+                continue;
+            };
+            let Some(end) = ends.end_of(symbol) else { continue };
+            functions.push(Function {
+                start,
+                end,
+                name: (text_start + offset) as u32,
+                name_length: name_length as u32,
+                visibility: match symbol.st_bind() {
+                    STB_GLOBAL => Visibility::Global,
+                    STB_WEAK => Visibility::Weak,
+                    _ => Visibility::Local,
+                },
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Where functions end.
+///
+/// Most symbols say how long they are. Those that do not (assembly) end where the next symbol of their section begins, at the latest where
+/// the section ends: never later, or an address in a gap would get its neighbour's name.
+struct Ends<'d> {
+    /// Section and address of every symbol that marks code, sorted.
+    marks: Vec<(usize, u64)>,
+    sections: &'d [Section],
+}
+
+impl<'d> Ends<'d> {
+    fn of(symbols: &[Symbol], sections: &'d [Section]) -> Self {
+        let unsized_function =
+            |symbol: &Symbol| symbol.st_size(LITTLE) == 0 && matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC);
+        let mut marks = Vec::new();
+        if symbols.iter().any(unsized_function) {
+            marks.extend(
+                symbols
+                    .iter()
+                    .filter(|symbol| matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE))
+                    .filter_map(|symbol| Some((section_of(symbol)?, symbol.st_value(LITTLE)))),
+            );
+            marks.sort_unstable();
+            marks.dedup();
+        }
+        Ends { marks, sections }
+    }
+
+    /// `None` when the symbol is not defined in a loaded section of this file.
+    fn end_of(&self, symbol: &Symbol) -> Option<u64> {
+        let index = section_of(symbol)?;
+        let section = self.sections.get(index)?;
+        if !section.sh_flags(LITTLE).contains(SHF_ALLOC) {
+            return None;
+        }
+        let start = symbol.st_value(LITTLE);
+        let section_end = section.sh_addr(LITTLE).saturating_add(section.sh_size(LITTLE));
+        if start < section.sh_addr(LITTLE) || start >= section_end {
+            return None;
+        }
+        let end = match symbol.st_size(LITTLE) {
+            0 => {
+                let next = self.marks.partition_point(|mark| *mark <= (index, start));
+                self.marks
+                    .get(next)
+                    .filter(|mark| mark.0 == index)
+                    .map_or(section_end, |mark| mark.1)
+            }
+            size => start.saturating_add(size),
+        };
+        Some(end.min(section_end))
+    }
+}
+
+/// The section that a symbol is defined in. Files with more sections than fit into the field do not come out of a linker.
+fn section_of(symbol: &Symbol) -> Option<usize> {
+    let index = symbol.st_shndx(LITTLE);
+    (index.0 != 0 && index.0 < SHN_LORESERVE).then_some(usize::from(index.0))
+}
+
+#[cfg(test)]
+#[path = "elf_tests.rs"]
+mod tests;

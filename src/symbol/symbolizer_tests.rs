@@ -1,0 +1,301 @@
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::process::Command;
+
+use super::*;
+
+const SOURCE: &str = r#"
+namespace game { struct Level { int depth; __attribute__((noinline)) int tick(int); }; int Level::tick(int n) { return n + depth; } }
+static __attribute__((noinline, used)) int helper(int n) { return n * 3; }
+extern "C" int entry(int n) { game::Level level{n}; return level.tick(helper(n)); }
+extern "C" char zeroes[400u << 20];
+char zeroes[400u << 20];
+"#;
+
+/// A library built by the system's compiler.
+struct Library {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn library(options: &[&str]) -> Library {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source.cpp");
+    let path = folder.path().join("libsample.so.1");
+    std::fs::write(&source, SOURCE).unwrap();
+    let built = Command::new("c++")
+        .args(["-shared", "-fPIC", "-O1", "-mcmodel=large", "-o"])
+        .arg(&path)
+        .arg(&source)
+        .args(options)
+        .status()
+        .unwrap();
+    assert!(built.success());
+    Library { folder, path }
+}
+
+impl Library {
+    fn module(&self) -> Module {
+        let file = ReadCache::new(ModuleFile::open(&self.path).unwrap());
+        Module {
+            id: ModuleId::new(1),
+            path: self.path.clone(),
+            avma: 0x7000_0000..0x7100_0000,
+            base_svma: 0,
+            build_id: Elf::parse(&file).unwrap().build_id().unwrap(),
+            device: 0,
+            inode: std::fs::metadata(&self.path).unwrap().ino(),
+        }
+    }
+
+    /// Start and size of every function by `nm`.
+    fn functions(&self) -> Vec<(u64, u64, String)> {
+        let output = Command::new("nm")
+            .args(["--print-size", "--defined-only"])
+            .arg(&self.path)
+            .output()
+            .unwrap();
+        let parse = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (start, size, kind, name) = (words.next()?, words.next()?, words.next()?, words.next()?);
+            let number = |word| u64::from_str_radix(word, 16).unwrap();
+            (kind.eq_ignore_ascii_case("t")).then(|| (number(start), number(size), name.to_owned()))
+        };
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .filter_map(parse)
+            .collect()
+    }
+}
+
+fn function(library: &Library, name: &str) -> (u64, u64) {
+    let functions = library.functions();
+    let found = functions.iter().find(|function| function.2.contains(name)).unwrap();
+    (found.0, found.1)
+}
+
+#[test]
+fn functions_are_named_within_their_bounds_and_nowhere_else() {
+    let library = library(&["-Wl,--build-id"]);
+    let module = library.module();
+    let mut symbolizer = Symbolizer::new();
+    for (mangled, name) in [
+        ("Level4tick", "game::Level::tick"),
+        ("helper", "helper"),
+        ("entry", "entry"),
+    ] {
+        let (start, size) = function(&library, mangled);
+        assert_eq!(symbolizer.resolve(&module, start).as_deref(), Some(name));
+        assert_eq!(symbolizer.resolve(&module, start + size - 1).as_deref(), Some(name));
+        assert_ne!(symbolizer.resolve(&module, start + size).as_deref(), Some(name));
+        assert_ne!(symbolizer.resolve(&module, start - 1).as_deref(), Some(name));
+    }
+    assert_eq!(symbolizer.resolve(&module, 0), None);
+    assert_eq!(symbolizer.resolve(&module, u64::MAX), None);
+    assert!(symbolizer.problems().is_empty());
+}
+
+#[test]
+fn a_stripped_library_names_only_what_it_exports() {
+    let library = library(&["-Wl,--build-id"]);
+    let (start, _) = function(&library, "helper");
+    let (exported, _) = function(&library, "entry");
+    assert!(Command::new("strip").arg(&library.path).status().unwrap().success());
+    let module = library.module();
+    let mut symbolizer = Symbolizer::new();
+    assert_eq!(symbolizer.resolve(&module, start), None);
+    assert_eq!(symbolizer.resolve(&module, exported).as_deref(), Some("entry"));
+}
+
+#[test]
+fn a_separate_debug_file_of_the_same_build_names_the_rest() {
+    let library = library(&["-Wl,--build-id"]);
+    let module = library.module();
+    let (start, _) = function(&library, "helper");
+    let id = module.build_id.as_ref().unwrap().to_string();
+    let root = library.folder.path().join("debug");
+    let folder = root.join(".build-id").join(&id[..2]);
+    std::fs::create_dir_all(&folder).unwrap();
+    let debug = folder.join(format!("{}.debug", &id[2..]));
+    assert!(
+        Command::new("objcopy")
+            .arg("--only-keep-debug")
+            .arg(&library.path)
+            .arg(&debug)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(Command::new("strip").arg(&library.path).status().unwrap().success());
+    assert_eq!(Symbolizer::new().resolve(&module, start), None);
+    assert_eq!(
+        Symbolizer::with_debug_root(&root).resolve(&module, start).as_deref(),
+        Some("helper")
+    );
+
+    // Another build's file under this build's name is not believed.
+    let other = self::library(&["-Wl,--build-id=0x0011223344"]);
+    std::fs::copy(&other.path, &debug).unwrap();
+    assert_eq!(Symbolizer::with_debug_root(&root).resolve(&module, start), None);
+}
+
+#[test]
+fn a_file_that_was_replaced_gives_no_names() {
+    let library = library(&["-Wl,--build-id"]);
+    let mut module = library.module();
+    let (start, _) = function(&library, "entry");
+    module.build_id = BuildId::new(&[1, 2, 3]);
+    let mut symbolizer = Symbolizer::new();
+    assert_eq!(symbolizer.resolve(&module, start), None);
+    assert!(matches!(symbolizer.problems(), [(_, SymbolError::Replaced)]));
+
+    // A module without a build id in memory whose file has one.
+    module.id = ModuleId::new(2);
+    module.build_id = None;
+    assert_eq!(symbolizer.resolve(&module, start), None);
+}
+
+#[test]
+fn without_build_ids_the_inode_decides() {
+    let library = library(&["-Wl,--build-id=none"]);
+    let mut module = library.module();
+    let (start, _) = function(&library, "entry");
+    assert_eq!(module.build_id, None);
+    assert_eq!(Symbolizer::new().resolve(&module, start).as_deref(), Some("entry"));
+    module.inode += 1;
+    assert_eq!(Symbolizer::new().resolve(&module, start), None);
+}
+
+#[test]
+fn files_that_are_no_libraries_are_reported_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.so");
+    std::fs::write(&text, "#!/bin/sh\n").unwrap();
+    let mut symbolizer = Symbolizer::new();
+    for (number, path) in [
+        text.as_path(),
+        &folder.path().join("missing.so"),
+        folder.path(),
+        Path::new("[heap]"),
+        Path::new(""),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let module = Module {
+            id: ModuleId::new(number as u32 + 1),
+            path: path.to_path_buf(),
+            avma: 0..1,
+            base_svma: 0,
+            build_id: None,
+            device: 0,
+            inode: 0,
+        };
+        assert_eq!(symbolizer.resolve(&module, 1), None);
+        assert_eq!(symbolizer.resolve(&module, 2), None);
+        assert_eq!(symbolizer.problems().len(), number + 1);
+    }
+}
+
+#[test]
+fn damaged_files_give_an_error_or_names_and_never_a_panic() {
+    let library = library(&["-Wl,--build-id=none"]);
+    let module = library.module();
+    let good = std::fs::read(&library.path).unwrap();
+    let file = File::options().write(true).open(&library.path).unwrap();
+    let mut seed = 1_u64;
+    for _ in 0..300 {
+        for _ in 0..8 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            // Headers, section headers and symbols are where damage matters.
+            let at = if seed & 1 == 0 {
+                (seed >> 33) % 4096
+            } else {
+                good.len() as u64 - 1 - (seed >> 33) % 8192
+            };
+            file.write_all_at(&[(seed >> 24) as u8], at).unwrap();
+        }
+        let mut symbolizer = Symbolizer::new();
+        for rva in (0..0x3000).step_by(64) {
+            symbolizer.resolve(&module, rva);
+        }
+        file.write_all_at(&good, 0).unwrap();
+    }
+    for length in [0, 10, 64, 4096, good.len() / 2, good.len() - 1] {
+        file.set_len(length as u64).unwrap();
+        Symbolizer::new().resolve(&module, 0x1100);
+        (&file).write_all(&[]).unwrap();
+        file.write_all_at(&good, 0).unwrap();
+    }
+}
+
+#[test]
+fn the_kernels_library_is_read_from_memory() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let line = maps.lines().find(|line| line.ends_with("[vdso]")).unwrap();
+    let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+    let address = |text| u64::from_str_radix(text, 16).unwrap();
+    let mut module = Module {
+        id: ModuleId::new(1),
+        path: PathBuf::from("[vdso]"),
+        avma: address(start)..address(end),
+        base_svma: 0,
+        build_id: None,
+        device: 0,
+        inode: 0,
+    };
+    module.build_id = Elf::parse(&read_vdso(&module).unwrap()[..])
+        .unwrap()
+        .build_id()
+        .unwrap();
+    let mut symbolizer = Symbolizer::new();
+    let names: Vec<String> = (0..end_rva(&module))
+        .step_by(16)
+        .filter_map(|rva| symbolizer.resolve(&module, rva))
+        .collect();
+    assert!(
+        names.iter().any(|name| name.contains("clock_gettime")),
+        "{names:?} {:?}",
+        symbolizer.problems()
+    );
+
+    // An address where nothing is mapped is an error, not a crash.
+    module.avma = 0..4096;
+    assert!(matches!(read_vdso(&module), Err(SymbolError::Unreadable(_))));
+}
+
+fn end_rva(module: &Module) -> u64 {
+    module.avma.end - module.avma.start
+}
+
+/// The running test binary: a big file with a full table, Rust names, and everything the linker does to it.
+#[test]
+fn this_programs_own_functions_are_found() {
+    let path = std::env::current_exe().unwrap();
+    let file = ReadCache::new(ModuleFile::open(&path).unwrap());
+    let elf = Elf::parse(&file).unwrap();
+    let functions = elf.functions().unwrap();
+    assert!(functions.len() > 1000);
+    let module = Module {
+        id: ModuleId::new(1),
+        inode: std::fs::metadata(&path).unwrap().ino(),
+        path,
+        avma: 0..1,
+        base_svma: 0,
+        build_id: elf.build_id().unwrap(),
+        device: 0,
+    };
+    let base = std::fs::read_to_string("/proc/self/maps")
+        .unwrap()
+        .lines()
+        .find(|line| line.ends_with(module.path.to_str().unwrap()))
+        .map(|line| u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap())
+        .unwrap();
+    let address = demangle as *const () as usize as u64;
+    let name = Symbolizer::new().resolve(&module, address - base).unwrap();
+    assert_eq!(name, "endstone_spark::symbol::demangle::demangle");
+}

@@ -1,0 +1,338 @@
+//! A folder of ours, and files that appear in it whole or not at all.
+//!
+//! The folder is opened once and everything happens relative to that descriptor, so renaming it or putting a link in its place changes
+//! nothing. A file is written under a temporary name, synced, and then moved to its name without ever replacing another file.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::limits::{FILE_NAME_TRIES, WRITE_BUFFER_BYTES};
+
+/// Why a folder or a file in it could not be used. The texts are for the server's owner.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateDirError {
+    /// Something else has the folder's name; a symbolic link counts as something else.
+    #[error("{} is not a folder (a link to one is not accepted)", .0.display())]
+    NotAFolder(PathBuf),
+    /// The disk or the owner's quota is full.
+    #[error("the disk is full: nothing could be written to {}", .0.display())]
+    DiskFull(PathBuf),
+    /// The file system is mounted read-only.
+    #[error("{} is on a read-only disk", .0.display())]
+    ReadOnly(PathBuf),
+    /// The server's user may not write there.
+    #[error("the server may not write to {}", .0.display())]
+    Denied(PathBuf),
+    /// A name that would leave the folder.
+    #[error("{0:?} is not a file name")]
+    BadName(String),
+    /// All names that were tried exist already.
+    #[error("{} already holds files of all names that were tried, from {name} on", .folder.display())]
+    NamesTaken {
+        /// The folder.
+        folder: PathBuf,
+        /// The first name.
+        name: String,
+    },
+    /// Anything else.
+    #[error("{} could not be written: {source}", .path.display())]
+    Failed {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl PrivateDirError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOSPC | Errno::DQUOT) => PrivateDirError::DiskFull(path),
+            Some(Errno::ROFS) => PrivateDirError::ReadOnly(path),
+            Some(Errno::ACCESS | Errno::PERM) => PrivateDirError::Denied(path),
+            _ => PrivateDirError::Failed { path, source },
+        }
+    }
+}
+
+/// An open folder.
+#[derive(Debug)]
+pub struct PrivateDir {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+/// Tells the temporary files of this process apart.
+static NEXT_TEMPORARY: AtomicU32 = AtomicU32::new(0);
+
+impl PrivateDir {
+    /// Opens a folder. What is missing of the path is created for the server's user alone (mode 0700); what exists stays as it is. The
+    /// last part of the path must not be a symbolic link.
+    pub fn open(path: &Path) -> Result<Self, PrivateDirError> {
+        let failed = |source: io::Error| PrivateDirError::new(path, source);
+        match DirBuilder::new().recursive(true).mode(0o700).create(path) {
+            Ok(()) => {}
+            // The name is taken by something else, which opening reports better.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(PrivateDirError::NotAFolder(path.to_owned()));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(folder) => Ok(PrivateDir {
+                folder,
+                path: path.to_owned(),
+            }),
+            Err(Errno::NOTDIR | Errno::LOOP) => Err(PrivateDirError::NotAFolder(path.to_owned())),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a new file with what `fill` writes and gives its path. It gets the first of `names` that is free, appears under it only
+    /// when all of it is on the disk, and is readable by the server's user alone. On an error nothing is left behind.
+    pub fn write_new(
+        &self,
+        names: impl IntoIterator<Item = String>,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, PrivateDirError> {
+        let (temporary, file) = self.create_temporary()?;
+        let done = self.fill(file, fill).and_then(|()| self.publish(&temporary, names));
+        match done {
+            Ok(name) => {
+                // The file is there either way; a file system that cannot sync folders keeps names on its own terms.
+                match rustix::fs::fsync(&self.folder) {
+                    Ok(()) | Err(Errno::INVAL | Errno::BADF | Errno::ROFS) => {}
+                    Err(error) => return Err(PrivateDirError::new(&self.path, error.into())),
+                }
+                Ok(self.path.join(name))
+            }
+            Err(error) => {
+                // Its own failure would only hide the first.
+                let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
+                Err(error)
+            }
+        }
+    }
+
+    fn create_temporary(&self) -> Result<(String, File), PrivateDirError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..FILE_NAME_TRIES {
+            // Relaxed: only the number matters, it guards nothing.
+            let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".{}-{number}.tmp", std::process::id());
+            match rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR) {
+                Ok(file) => return Ok((name, File::from(file))),
+                // Left by a process of the same id that was killed.
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(PrivateDirError::new(&self.path, error.into())),
+            }
+        }
+        Err(PrivateDirError::NamesTaken {
+            folder: self.path.clone(),
+            name: "a temporary file".to_owned(),
+        })
+    }
+
+    fn fill(&self, file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), PrivateDirError> {
+        let write = || {
+            let mut writer = BufWriter::with_capacity(WRITE_BUFFER_BYTES, file);
+            fill(&mut writer)?;
+            let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()
+        };
+        write().map_err(|error| PrivateDirError::new(&self.path, error))
+    }
+
+    /// Moves the temporary file to the first free name.
+    fn publish(&self, temporary: &str, names: impl IntoIterator<Item = String>) -> Result<String, PrivateDirError> {
+        let mut first = None;
+        for name in names.into_iter().take(FILE_NAME_TRIES) {
+            if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+                return Err(PrivateDirError::BadName(name));
+            }
+            match self.rename_new(temporary, &name) {
+                Ok(()) => return Ok(name),
+                Err(Errno::EXIST) => {
+                    first.get_or_insert(name);
+                }
+                Err(error) => return Err(PrivateDirError::new(&self.path.join(name), error.into())),
+            }
+        }
+        Err(PrivateDirError::NamesTaken {
+            folder: self.path.clone(),
+            name: first.unwrap_or_default(),
+        })
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> Result<(), Errno> {
+        match rustix::fs::renameat_with(&self.folder, from, &self.folder, to, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.rename_reserved(from, to),
+            done => done,
+        }
+    }
+
+    /// For file systems that cannot rename without replacing: the name is taken by an empty file first, and that file is replaced.
+    fn rename_reserved(&self, from: &str, to: &str) -> Result<(), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        drop(rustix::fs::openat(&self.folder, to, flags, Mode::RUSR | Mode::WUSR)?);
+        rustix::fs::renameat(&self.folder, from, &self.folder, to).inspect_err(|_| {
+            // The empty file is ours; its own failure would only hide the first.
+            let _ = rustix::fs::unlinkat(&self.folder, to, AtFlags::empty());
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn names(name: &str) -> Vec<String> {
+        vec![name.to_owned(), format!("2-{name}")]
+    }
+
+    fn write(dir: &PrivateDir, name: &str, text: &str) -> Result<PathBuf, PrivateDirError> {
+        dir.write_new(names(name), |out| out.write_all(text.as_bytes()))
+    }
+
+    fn listing(path: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn folders_and_files_are_for_the_owner_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("spark/profiles");
+        let dir = PrivateDir::open(&path).unwrap();
+        let file = write(&dir, "a", "text").unwrap();
+        assert_eq!(
+            (mode(&path), mode(path.parent().unwrap()), mode(&file)),
+            (0o700, 0o700, 0o600)
+        );
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "text");
+    }
+
+    #[test]
+    fn an_existing_folder_keeps_its_mode() {
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        PrivateDir::open(root.path()).unwrap();
+        assert_eq!(mode(root.path()), 0o755);
+    }
+
+    #[test]
+    fn an_existing_file_is_never_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        write(&dir, "a", "first").unwrap();
+        assert_eq!(write(&dir, "a", "second").unwrap(), root.path().join("2-a"));
+        let error = write(&dir, "a", "third").unwrap_err();
+        assert!(matches!(error, PrivateDirError::NamesTaken { .. }), "{error}");
+        assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "first");
+        assert_eq!(listing(root.path()), ["2-a", "a"]);
+    }
+
+    #[test]
+    fn without_the_system_call_the_name_is_reserved_first() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        fs::write(root.path().join("new"), "new").unwrap();
+        fs::write(root.path().join("old"), "old").unwrap();
+        assert_eq!(dir.rename_reserved("new", "old"), Err(Errno::EXIST));
+        assert_eq!(dir.rename_reserved("new", "free"), Ok(()));
+        assert_eq!(dir.rename_reserved("gone", "other"), Err(Errno::NOENT));
+        assert_eq!(listing(root.path()), ["free", "old"]);
+    }
+
+    #[test]
+    fn a_link_is_neither_followed_nor_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().join("target");
+        fs::create_dir(&target).unwrap();
+        symlink(&target, root.path().join("link")).unwrap();
+        let error = PrivateDir::open(&root.path().join("link")).unwrap_err();
+        assert!(matches!(error, PrivateDirError::NotAFolder(_)), "{error}");
+
+        let dir = PrivateDir::open(&target).unwrap();
+        symlink("/nowhere", target.join("a")).unwrap();
+        assert_eq!(write(&dir, "a", "text").unwrap(), target.join("2-a"));
+        assert!(fs::symlink_metadata(target.join("a")).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_file_in_the_folders_place_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("profiles");
+        fs::write(&path, "").unwrap();
+        for path in [path.clone(), path.join("below")] {
+            let error = PrivateDir::open(&path).unwrap_err();
+            assert!(error.to_string().contains("is not a folder"), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        for name in ["../a", "", "..", "a/b", "a\0b"] {
+            assert!(
+                matches!(write(&dir, name, ""), Err(PrivateDirError::BadName(_))),
+                "{name:?}"
+            );
+        }
+        assert!(listing(root.path()).is_empty());
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing_and_names_the_reason() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        let failing = |errno: Errno| {
+            dir.write_new(names("a"), |out| {
+                out.write_all(b"half")?;
+                Err(errno.into())
+            })
+            .unwrap_err()
+        };
+        assert!(matches!(failing(Errno::NOSPC), PrivateDirError::DiskFull(_)));
+        assert!(matches!(failing(Errno::ROFS), PrivateDirError::ReadOnly(_)));
+        assert!(matches!(failing(Errno::ACCESS), PrivateDirError::Denied(_)));
+        assert!(failing(Errno::IO).to_string().contains("could not be written"));
+        assert!(listing(root.path()).is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_is_still_the_one_written_to() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(&root.path().join("before")).unwrap();
+        fs::rename(root.path().join("before"), root.path().join("after")).unwrap();
+        write(&dir, "a", "text").unwrap();
+        assert_eq!(listing(&root.path().join("after")), ["a"]);
+    }
+}
