@@ -87,7 +87,7 @@ impl Recording {
         let (sampler, source) = match native::start(options, table) {
             Ok(started) => started,
             Err(error) => {
-                python.release();
+                python.end();
                 return Err(error.into());
             }
         };
@@ -95,7 +95,7 @@ impl Recording {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
-                python.release();
+                python.end();
                 return Err(error.into());
             }
         };
@@ -160,10 +160,9 @@ impl Recording {
         }
     }
 
-    /// Switches monitoring off from the thread that calls, if that thread holds the interpreter's lock: nobody else could get it then. Does nothing
-    /// otherwise.
+    /// Lets Python go from the calling thread if nobody else could, see [`PythonSide::end_if_lock_is_held_here`].
     pub(super) fn release_python_here(&self) {
-        self.python.release_if_lock_is_held_here();
+        self.python.end_if_lock_is_held_here();
     }
 
     /// Ends sampling and puts everything back as it was. The second call returns an empty result.
@@ -181,9 +180,8 @@ impl Recording {
             last.merge = merged.merge;
             aggregated
         });
-        let codes = self.python.freeze();
-        last.python = self.python.diagnostics();
-        self.python.release();
+        let python = self.python.end();
+        last.python = python.diagnostics;
         parts.last = last.clone();
         Recorded {
             request: self.request.clone(),
@@ -193,7 +191,7 @@ impl Recording {
             server_thread: self.server_thread,
             figures: last,
             aggregated,
-            codes,
+            codes: python.codes,
         }
     }
 }
