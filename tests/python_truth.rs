@@ -113,7 +113,7 @@ fn sample<T>(act: impl FnOnce() -> T) -> (T, Sampled) {
         interval_nanos: 500_000,
         threads: ThreadSelection::Tids(vec![current_tid()]),
     };
-    let (sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
+    let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
     let reader = std::thread::spawn(move || {
         let mut seen = Sampled::default();
         let mut visit = |sample: &endstone_spark::model::Sample<'_>| {

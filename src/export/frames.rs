@@ -6,12 +6,28 @@ use std::sync::Arc;
 use super::glue;
 use super::shorten::shorten;
 use crate::limits::{CLASS_CHARS, NAME_CHARS};
-use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd};
+use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd, plugin_stem};
 use crate::profile::{FrameKey, Snapshot};
+use crate::symbol::Symbolizer;
 
-/// Looks up the function that holds an address of a module (see [`crate::model::NativeFrame::rva`]): its full name, demangled, without
-/// parameters; `None` when no function of known extent holds it.
-pub type NativeNames<'a> = dyn FnMut(&Module, u64) -> Option<String> + 'a;
+/// Names the functions of modules. Addresses are those of [`crate::model::NativeFrame::rva`].
+pub trait NativeNames {
+    /// The full name, demangled, without parameters; `None` when no function of known extent holds the address.
+    fn function(&mut self, module: &Module, rva: u64) -> Option<String>;
+
+    /// First address of the function, where that is known of a function without a name.
+    fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64>;
+}
+
+impl NativeNames for Symbolizer {
+    fn function(&mut self, module: &Module, rva: u64) -> Option<String> {
+        self.resolve(module, rva)
+    }
+
+    fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64> {
+        Symbolizer::function_start(self, module, rva)
+    }
+}
 
 /// Class of frames that stand for something of ours rather than for code. The viewer shows `class.method()`.
 const OWN_CLASS: &str = "[spark]";
@@ -50,7 +66,7 @@ pub struct Named {
 pub struct FrameNames<'a> {
     modules: HashMap<ModuleId, &'a Module>,
     codes: HashMap<CodeId, &'a CodeInfo>,
-    native: &'a mut NativeNames<'a>,
+    native: &'a mut dyn NativeNames,
     show_interpreter: bool,
     named: HashMap<FrameKey, Named>,
     ids: HashMap<FrameName, u32>,
@@ -79,7 +95,7 @@ impl std::fmt::Debug for FrameNames<'_> {
 
 impl<'a> FrameNames<'a> {
     /// Names for the frames of `snapshot`. `show_interpreter` keeps the interpreter's glue.
-    pub fn new(snapshot: &'a Snapshot, native: &'a mut NativeNames<'a>, show_interpreter: bool) -> Self {
+    pub fn new(snapshot: &'a Snapshot, native: &'a mut dyn NativeNames, show_interpreter: bool) -> Self {
         FrameNames {
             modules: snapshot
                 .modules
@@ -153,12 +169,15 @@ impl<'a> FrameNames<'a> {
         };
         let short = module.short_name();
         let class = native_class(module);
-        let (method, glue) = match (self.native)(module, rva) {
+        let (method, glue) = match self.native.function(module, rva) {
             Some(function) => {
                 let glue = glue::is_interpreter(&short) && glue::is_glue(&function);
                 (function, glue)
             }
-            None => (format!("{class}+{rva:#x}"), false),
+            None => {
+                let start = self.native.function_start(module, rva).unwrap_or(rva);
+                (format!("{class}+{start:#x}"), false)
+            }
         };
         let name = FrameName {
             class,
@@ -230,20 +249,10 @@ pub fn python_class(code: &CodeInfo) -> String {
 /// The class of a module's functions: its file name without endings; dots become underscores, because the viewer dims everything up to the
 /// last one. The copies that Endstone loads plugins from (`plugins/.local/<stem>-<hash>.so`) lose their hash.
 pub fn native_class(module: &Module) -> String {
-    let short = module.short_name();
-    let mut stem = short.strip_suffix(" (deleted)").unwrap_or(&short);
-    let in_local_copies = module
-        .path
-        .parent()
-        .and_then(|folder| folder.file_name())
-        .is_some_and(|name| name == ".local");
-    if in_local_copies
-        && let Some((before, hash)) = stem.rsplit_once('-')
-        && hash.len() >= 8
-        && hash.chars().all(|c| c.is_ascii_hexdigit())
-    {
-        stem = before;
-    }
+    let stem = plugin_stem(&module.path).unwrap_or_else(|| {
+        let short = module.short_name();
+        short.strip_suffix(" (deleted)").unwrap_or(&short).to_owned()
+    });
     presentable(&stem.replace('.', "_"), CLASS_CHARS)
 }
 

@@ -2,13 +2,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::export::test_support::{code, module, native, python, snapshot};
+use crate::export::test_support::{Names, code, module, native, python, snapshot};
 
 fn sources(codes: Vec<(CodeId, CodeInfo)>, plugins: &[Source]) -> Sources {
     let mut snapshot = snapshot();
     snapshot.modules = vec![Arc::new(module(1, "/srv/plugins/.local/other-00ff00ff00ff.so"))];
     snapshot.codes = codes;
-    let mut native_names = |_: &Module, _: u64| Some("work".to_owned());
+    let mut native_names = Names(|_: &Module, _: u64| Some("work".to_owned()));
     let mut names = FrameNames::new(&snapshot, &mut native_names, false);
     for (id, _) in &snapshot.codes {
         names.name(python(id.get()));

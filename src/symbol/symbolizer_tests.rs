@@ -100,13 +100,19 @@ fn functions_are_named_within_their_bounds_and_nowhere_else() {
 #[test]
 fn a_stripped_library_names_only_what_it_exports() {
     let library = library(&["-Wl,--build-id"]);
-    let (start, _) = function(&library, "helper");
+    let (start, size) = function(&library, "helper");
     let (exported, _) = function(&library, "entry");
     assert!(Command::new("strip").arg(&library.path).status().unwrap().success());
     let module = library.module();
     let mut symbolizer = Symbolizer::new();
     assert_eq!(symbolizer.resolve(&module, start), None);
     assert_eq!(symbolizer.resolve(&module, exported).as_deref(), Some("entry"));
+    // All addresses of the nameless function stand for its first.
+    for rva in [start, start + 1, start + size - 1] {
+        assert_eq!(symbolizer.function_start(&module, rva), Some(start));
+    }
+    assert_ne!(symbolizer.function_start(&module, start + size), Some(start));
+    assert_eq!(symbolizer.function_start(&module, u64::MAX), None);
 }
 
 #[test]
