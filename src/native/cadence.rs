@@ -26,7 +26,12 @@ impl Cadence {
     /// The first round is due at once.
     pub(super) fn new(now: MonotonicNanos, interval: u64) -> Self {
         // Zero is the one state that the generator cannot leave.
-        Cadence { interval: interval.max(1), begin: now, random: now.0 | 1, deadline: now }
+        Cadence {
+            interval: interval.max(1),
+            begin: now,
+            random: now.0 | 1,
+            deadline: now,
+        }
     }
 
     /// To be called after a round, with the time then: a round that took longer than its interval, or a machine that slept, is not made up for.
@@ -70,7 +75,10 @@ mod tests {
             cadence.advance(cadence.deadline);
             within += u64::from(cadence.deadline.0 % TICK < TICK * 3 / 10);
         }
-        assert!((29_500..30_500).contains(&within), "{within} of 100,000 rounds in 30 % of the tick");
+        assert!(
+            (29_500..30_500).contains(&within),
+            "{within} of 100,000 rounds in 30 % of the tick"
+        );
     }
 
     #[test]
