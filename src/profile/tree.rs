@@ -16,9 +16,8 @@
 //! # Assumptions
 //! Windows come in ascending order but for a few stragglers, which are sorted in.
 
-use std::collections::HashMap;
-
 use super::frame::FrameKey;
+use super::hash::IdMap;
 use crate::limits::TREE_NODES;
 
 /// The parent of root frames.
@@ -69,12 +68,14 @@ pub struct Tree {
     /// Parents before their children.
     nodes: Vec<Node>,
     keys: Vec<FrameKey>,
-    key_ids: HashMap<FrameKey, u32>,
-    children: HashMap<(u32, u32), u32>,
+    key_ids: IdMap<FrameKey, u32>,
+    children: IdMap<(u32, u32), u32>,
     /// Ascending by window.
     windows: Vec<WindowTimes>,
     /// The previous stack and its nodes.
     last_path: Vec<(FrameKey, u32)>,
+    /// Where the previous stack's time was booked.
+    last_booked: Option<u32>,
     capacity: usize,
     truncated_nanos: u64,
 }
@@ -96,10 +97,11 @@ impl Tree {
         Tree {
             nodes: Vec::new(),
             keys: Vec::new(),
-            key_ids: HashMap::new(),
-            children: HashMap::new(),
+            key_ids: IdMap::default(),
+            children: IdMap::default(),
             windows: Vec::new(),
             last_path: Vec::new(),
+            last_booked: None,
             capacity: capacity.min((u32::MAX / 4) as usize),
             truncated_nanos: 0,
         }
@@ -129,7 +131,27 @@ impl Tree {
                 }
             }
         }
+        self.last_booked = Some(node);
         self.book(node, window, nanos);
+    }
+
+    /// Books `nanos` for the stack that was added last, which an idle thread repeats again and again. False, with nothing booked, when
+    /// there is none or it was forgotten.
+    pub fn add_again(&mut self, window: u32, nanos: u64) -> bool {
+        let Some(node) = self.last_booked else { return false };
+        if self
+            .nodes
+            .get(node as usize)
+            .is_some_and(|node| self.key_of(node) == Some(FrameKey::Truncated))
+        {
+            self.truncated_nanos += nanos;
+        }
+        self.book(node, window, nanos);
+        true
+    }
+
+    fn key_of(&self, node: &Node) -> Option<FrameKey> {
+        self.keys.get(node.key as usize).copied()
     }
 
     /// The child of `parent` with this key, made when there is none; `None` when the tree is full.
@@ -282,7 +304,7 @@ impl Tree {
         let node = self.nodes.get(index)?;
         Some(NodeView {
             parent: (node.parent != ROOT).then_some(node.parent as usize),
-            key: *self.keys.get(node.key as usize)?,
+            key: self.key_of(node)?,
         })
     }
 
