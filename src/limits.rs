@@ -179,3 +179,7 @@ pub const MANGLED_BYTES: usize = 64 * 1024;
 
 /// Longest demangled name in bytes; it is shortened for the viewer afterwards.
 pub const DEMANGLED_BYTES: usize = 64 * 1024;
+
+/// How long the start of a session waits for the interpreter before it goes on natively, in milliseconds. Attaching takes some 20 ms when nobody holds the
+/// interpreter's lock; an owner who waits longer for an answer thinks that the command was lost.
+pub const ATTACH_WAIT_MILLIS: u64 = 2_000;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::glue;
 use super::shorten::shorten;
 use crate::limits::{CLASS_CHARS, NAME_CHARS};
-use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd};
+use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd, plugin_stem};
 use crate::profile::{FrameKey, Snapshot};
 use crate::symbol::Symbolizer;
 
@@ -294,20 +294,10 @@ pub fn python_class(code: &CodeInfo) -> String {
 /// The class of a module's functions: its file name without endings; dots become underscores, because the viewer dims everything up to the
 /// last one. The copies that Endstone loads plugins from (`plugins/.local/<stem>-<hash>.so`) lose their hash.
 pub fn native_class(module: &Module) -> String {
-    let short = module.short_name();
-    let mut stem = short.strip_suffix(" (deleted)").unwrap_or(&short);
-    let in_local_copies = module
-        .path
-        .parent()
-        .and_then(|folder| folder.file_name())
-        .is_some_and(|name| name == ".local");
-    if in_local_copies
-        && let Some((before, hash)) = stem.rsplit_once('-')
-        && hash.len() >= 8
-        && hash.chars().all(|c| c.is_ascii_hexdigit())
-    {
-        stem = before;
-    }
+    let stem = plugin_stem(&module.path).unwrap_or_else(|| {
+        let short = module.short_name();
+        short.strip_suffix(" (deleted)").unwrap_or(&short).to_owned()
+    });
     presentable(&stem.replace('.', "_"), CLASS_CHARS)
 }
 

@@ -210,6 +210,11 @@ impl Runtime {
     pub fn is_running(&self) -> bool {
         self.api.is_running()
     }
+
+    /// Whether the calling thread holds the interpreter's lock.
+    pub fn lock_is_held_here(&self) -> bool {
+        self.api.is_running() && self.api.is_held_here()
+    }
 }
 
 /// Major and minor number of `3.13.0rc1+` and the like.

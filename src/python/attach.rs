@@ -228,6 +228,7 @@ impl Attribution {
             Err(GilError::NotRunning) => {
                 // The interpreter has ended and with it tool id, callbacks and code objects.
                 Live::end();
+                self.live.table.reset();
                 return Ok(());
             }
             other => other?,

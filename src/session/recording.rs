@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
-use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, SamplerDiagnostics, Tid};
+use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, Tid};
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
 use crate::shadow::ShadowTable;
@@ -68,6 +68,7 @@ pub(super) struct Recording {
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
     python: PythonSide,
+    python_loss_told: Mutex<bool>,
 }
 
 impl Recording {
@@ -87,7 +88,7 @@ impl Recording {
         let (sampler, source) = match native::start(options, table) {
             Ok(started) => started,
             Err(error) => {
-                python.release();
+                python.end();
                 return Err(error.into());
             }
         };
@@ -95,7 +96,7 @@ impl Recording {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
-                python.release();
+                python.end();
                 return Err(error.into());
             }
         };
@@ -110,6 +111,7 @@ impl Recording {
                 last: Figures::default(),
             }),
             python,
+            python_loss_told: Mutex::new(false),
         })
     }
 
@@ -140,6 +142,15 @@ impl Recording {
         self.parts.lock().sampler.as_ref().is_some_and(Sampler::is_displaced)
     }
 
+    /// Why Python frames are no longer recorded, the first time it is asked after that happened.
+    pub(super) fn python_loss_to_tell(&self) -> Option<String> {
+        let PythonState::Degraded(why) = self.python.diagnostics().state else {
+            return None;
+        };
+        let told = std::mem::replace(&mut *self.python_loss_told.lock(), true);
+        (!told).then_some(why)
+    }
+
     /// Figures up to now, or those of the end.
     pub(super) fn figures(&self) -> Figures {
         self.figures_of(&self.parts.lock())
@@ -160,10 +171,9 @@ impl Recording {
         }
     }
 
-    /// Switches monitoring off from the thread that calls, if that thread holds the interpreter's lock: nobody else could get it then. Does nothing
-    /// otherwise.
+    /// Lets Python go from the calling thread if nobody else could, see [`PythonSide::end_if_lock_is_held_here`].
     pub(super) fn release_python_here(&self) {
-        self.python.release_if_lock_is_held_here();
+        self.python.end_if_lock_is_held_here();
     }
 
     /// Ends sampling and puts everything back as it was. The second call returns an empty result.
@@ -181,9 +191,8 @@ impl Recording {
             last.merge = merged.merge;
             aggregated
         });
-        let codes = self.python.freeze();
-        last.python = self.python.diagnostics();
-        self.python.release();
+        let python = self.python.end();
+        last.python = python.diagnostics;
         parts.last = last.clone();
         Recorded {
             request: self.request.clone(),
@@ -193,7 +202,7 @@ impl Recording {
             server_thread: self.server_thread,
             figures: last,
             aggregated,
-            codes,
+            codes: python.codes,
         }
     }
 }

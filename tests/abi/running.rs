@@ -30,6 +30,8 @@ fn load_runtime() -> usize {
             std::fs::rename(&partial, &renamed).unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
+        // The runtime writes its log below the working directory.
+        std::env::set_current_dir(env!("CARGO_TARGET_TMPDIR")).unwrap();
         open(&python_for_linking(folder.path()));
         open(&renamed);
         base_of(&renamed)

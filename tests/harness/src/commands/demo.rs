@@ -103,9 +103,9 @@ fn record(server: &mut Server, seconds: u64) -> Result<String, CommandError> {
     }
 }
 
-/// A console line from the plugin's sign on.
+/// A console line without the server's time and level.
 fn chat(line: &str) -> &str {
-    line.find('\u{26a1}').map_or(line, |at| &line[at..])
+    line.find("[\u{26a1}]").map_or(line, |at| &line[at..])
 }
 
 /// The file in the server folder that the line names.
