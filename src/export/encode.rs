@@ -35,9 +35,7 @@ pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &Prof
         .map(|(name, layout)| thread_node(name, layout.ordered(&rank, first_window, windows), &names))
         .collect();
     let sources = Sources::of(&names, snapshot, &metadata.sources);
-    let unknown_codes = names.unknown_codes();
-
-    let mut metadata = metadata.encode(unknown_codes);
+    let mut metadata = metadata.encode(names.unknown_codes(), &names.coverage());
     metadata.sources = sources.metadata;
     pb::SamplerData {
         metadata: Some(metadata),

@@ -17,6 +17,9 @@ pub trait NativeNames {
 
     /// First address of the function, where that is known of a function without a name.
     fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64>;
+
+    /// Why the module has no names at all, in a user's words; `None` when it has some, or was not asked for yet.
+    fn problem(&self, module: &Module) -> Option<String>;
 }
 
 impl NativeNames for Symbolizer {
@@ -26,6 +29,10 @@ impl NativeNames for Symbolizer {
 
     fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64> {
         Symbolizer::function_start(self, module, rva)
+    }
+
+    fn problem(&self, module: &Module) -> Option<String> {
+        Symbolizer::problem(self, module).map(ToString::to_string)
     }
 }
 
@@ -72,6 +79,23 @@ pub struct FrameNames<'a> {
     ids: HashMap<FrameName, u32>,
     names: Vec<FrameName>,
     origins: Vec<Origin>,
+    /// Addresses with and without a name.
+    coverage: HashMap<ModuleId, (u64, u64)>,
+}
+
+/// How well a module's frames could be named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModuleCoverage {
+    /// The class of its frames.
+    pub class: String,
+    /// Its build id, with which other tools can find its names.
+    pub build_id: Option<String>,
+    /// Distinct addresses that have a name.
+    pub named: u64,
+    /// Distinct addresses that have none.
+    pub nameless: u64,
+    /// Why it has no names at all.
+    pub problem: Option<String>,
 }
 
 /// Where the frames of one name come from.
@@ -109,6 +133,7 @@ impl<'a> FrameNames<'a> {
             ids: HashMap::new(),
             names: Vec::new(),
             origins: Vec::new(),
+            coverage: HashMap::new(),
         }
     }
 
@@ -157,6 +182,23 @@ impl<'a> FrameNames<'a> {
         self.names.iter().zip(self.origins.iter().copied())
     }
 
+    /// Modules with frames, by id.
+    pub fn coverage(&self) -> Vec<ModuleCoverage> {
+        let mut ids: Vec<&ModuleId> = self.coverage.keys().collect();
+        ids.sort_unstable();
+        let covered = |id: &ModuleId| {
+            let (module, (named, nameless)) = (self.modules.get(id)?, self.coverage.get(id)?);
+            Some(ModuleCoverage {
+                class: native_class(module),
+                build_id: module.build_id.as_ref().map(ToString::to_string),
+                named: *named,
+                nameless: *nameless,
+                problem: self.native.problem(module),
+            })
+        };
+        ids.into_iter().filter_map(covered).collect()
+    }
+
     /// Python code objects that were named and of which nothing is known.
     pub fn unknown_codes(&self) -> u64 {
         let unknown = |key: &&FrameKey| matches!(key, FrameKey::Python(id) if !self.codes.contains_key(id));
@@ -169,12 +211,15 @@ impl<'a> FrameNames<'a> {
         };
         let short = module.short_name();
         let class = native_class(module);
+        let (named, nameless) = self.coverage.entry(id).or_default();
         let (method, glue) = match self.native.function(module, rva) {
             Some(function) => {
+                *named += 1;
                 let glue = glue::is_interpreter(&short) && glue::is_glue(&function);
                 (function, glue)
             }
             None => {
+                *nameless += 1;
                 let start = self.native.function_start(module, rva).unwrap_or(rva);
                 (format!("{class}+{start:#x}"), false)
             }

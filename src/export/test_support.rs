@@ -115,4 +115,8 @@ impl<F: FnMut(&Module, u64) -> Option<String>> NativeNames for Names<F> {
     fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64> {
         (module.id.get() == 2).then_some(rva & !0xff)
     }
+
+    fn problem(&self, module: &Module) -> Option<String> {
+        (module.id.get() == 3).then(|| "its file is a test".to_owned())
+    }
 }

@@ -25,7 +25,7 @@ pub struct Symbolizer {
     /// A library that was unloaded and loaded again has a new id and the same names.
     builds: HashMap<BuildId, Arc<Named>>,
     demangled: HashMap<(ModuleId, usize), String>,
-    problems: Vec<(PathBuf, SymbolError)>,
+    problems: Vec<(ModuleId, SymbolError)>,
     debug_root: PathBuf,
 }
 
@@ -79,9 +79,12 @@ impl Symbolizer {
         start.checked_sub(module.base_svma)
     }
 
-    /// Modules that have no names, with the reason.
-    pub fn problems(&self) -> &[(PathBuf, SymbolError)] {
-        &self.problems
+    /// Why a module has no names at all; `None` when it has some, or was not asked for yet.
+    pub fn problem(&self, module: &Module) -> Option<&SymbolError> {
+        self.problems
+            .iter()
+            .find(|(id, _)| *id == module.id)
+            .map(|(_, error)| error)
     }
 
     fn module(&mut self, module: &Module) -> Arc<Named> {
@@ -105,7 +108,7 @@ impl Symbolizer {
         match read_module(module, &self.debug_root) {
             Ok(named) => named,
             Err(error) => {
-                self.problems.push((module.path.clone(), error));
+                self.problems.push((module.id, error));
                 Named::default()
             }
         }

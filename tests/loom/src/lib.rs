@@ -1,7 +1,4 @@
-//! Models of the lock-free code. The files of `src/sync` are compiled here a second time, with loom's atomics; their `loom_models` run all
-//! orders in which the threads' steps can be seen. `cargo test --release -p loom-models`
-#![cfg(test)]
-#![allow(dead_code, unused_imports)]
+//! `src/sync` again, on loom's atomics when built with `--cfg loom`. The models stand beside the code they check.
 
 #[path = "../../../src/sync/mod.rs"]
-mod sync;
+pub mod sync;

@@ -1,5 +1,0 @@
-//! Compiles this package, and only it, as a model.
-
-fn main() {
-    println!("cargo:rustc-cfg=loom");
-}
