@@ -38,6 +38,35 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
+/// Python code objects that one session names; each is kept alive until the session ends. A large server with many plugins runs some 20,000
+/// different functions; 65,536 of them cost about 30 MB. Beyond it a program makes new code all the time, and its names would say nothing.
+pub const CODE_OBJECTS: usize = 65_536;
+
+/// Entries of a thread's cache from code object to id: a tick runs some hundred different functions. 16 bytes each.
+pub const CODE_CACHE: usize = 1_024;
+
+/// Characters kept of a Python name or file. Real ones stay under 200; exported ones are cut further.
+pub const CODE_TEXT_CHARS: usize = 512;
+
+/// Registrations that may be running inside each other on one thread: a finaliser that runs while a code object is looked at runs code itself.
+pub const NESTED_REGISTRATIONS: u32 = 4;
+
+/// Seconds to wait for the interpreter's lock when a session starts or ends. C extensions may hold it for a while; a server that does not
+/// give it away for this long profiles natively.
+pub const INTERPRETER_LOCK_SECONDS: u64 = 20;
+
+/// Seconds to wait for Python work of a session's start or end once it has the interpreter's lock.
+pub const INTERPRETER_WORK_SECONDS: u64 = 60;
+
+/// Events that calibration records: its script causes fewer than 100.
+pub const CALIBRATION_EVENTS: usize = 256;
+
+/// Distance in bytes from a callback's stack pointer to its eval frame's caller: measured 672 to 960. More than a few pages is no
+/// interpreter we know.
+pub const ANCHOR_DISTANCE: u64 = 16_384;
+
+/// Python frames looked at when a thread is first seen in the middle of its work: four times CPython's default recursion limit.
+pub const SEEDED_FRAMES: usize = 4_096;
 /// Longest command line in bytes that is parsed. The client's chat allows 512 characters; a console line with a long comment fits easily.
 pub const COMMAND_LINE_BYTES: usize = 4096;
 
@@ -150,3 +179,7 @@ pub const MANGLED_BYTES: usize = 64 * 1024;
 
 /// Longest demangled name in bytes; it is shortened for the viewer afterwards.
 pub const DEMANGLED_BYTES: usize = 64 * 1024;
+
+/// How long the start of a session waits for the interpreter before it goes on natively, in milliseconds. Attaching takes some 20 ms when nobody holds the
+/// interpreter's lock; an owner who waits longer for an answer thinks that the command was lost.
+pub const ATTACH_WAIT_MILLIS: u64 = 2_000;

@@ -35,7 +35,7 @@ fn a_thread_that_blocks_the_signal_is_counted_and_never_asked() {
         }
     });
     let tid = reported.recv().unwrap();
-    let (sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
+    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
     while sampler.figures().losses.get(SampleLoss::Blocked) < 20 {
         source.drain(Duration::from_millis(1), &mut |_| panic!("nothing can be captured"));
     }

@@ -95,7 +95,7 @@ fn the_signal_stays_usable_for_others() {
     ] {
         set_action(handler, flags);
         let before = action();
-        let (sampler, mut source) = start(1_000, own());
+        let (mut sampler, mut source) = start(1_000, own());
         assert_ne!(action(), before);
         CALLS.store(0, Ordering::Relaxed);
         mix(&sampler, &mut source, 100, 3_000);
@@ -122,7 +122,7 @@ fn the_signal_stays_usable_for_others() {
     // Defaults: never carried out, and restored. The default action of SIGPROF would end this test.
     for default in [libc::SIG_DFL, libc::SIG_IGN] {
         set_action(default, 0);
-        let (sampler, mut source) = start(1_000, own());
+        let (mut sampler, mut source) = start(1_000, own());
         mix(&sampler, &mut source, 50, 500);
         let limit = set_pending_limit(0);
         mix(&sampler, &mut source, 50, 500);
@@ -140,7 +140,7 @@ fn the_signal_stays_usable_for_others() {
     let before = action();
     let threads = threads_of_ours();
     for session in 0..1_000 {
-        let (sampler, mut source) = start(1_000, own());
+        let (mut sampler, mut source) = start(1_000, own());
         if session % 100 == 0 {
             mix(&sampler, &mut source, 3, 0);
         }
@@ -155,7 +155,7 @@ fn the_signal_stays_usable_for_others() {
     assert_eq!(threads_of_ours(), threads);
 
     // Another library takes the signal over: nothing more is sent, nothing is restored over it, and the next session says why it cannot start.
-    let (sampler, mut source) = start(1_000, own());
+    let (mut sampler, mut source) = start(1_000, own());
     mix(&sampler, &mut source, 3, 0);
     set_action(another as *const () as usize, libc::SA_RESTART);
     while !sampler.is_displaced() {
@@ -197,7 +197,7 @@ fn a_pending_signal_is_discarded_by_stop() {
     static BLOCK: AtomicBool = AtomicBool::new(false);
     static BLOCKED: AtomicBool = AtomicBool::new(false);
     let tid = reported.recv().unwrap();
-    let (sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
+    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
     while sampler.figures().samples < 3 {
         source.drain(Duration::from_millis(1), &mut |_| ());
     }

@@ -95,6 +95,10 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
             Line::new().bad("The server has not ticked yet. Try again when it has finished starting.")
         }
         Refusal::ShuttingDown => Line::new().bad("The plugin is being disabled."),
+        Refusal::NoThread(why) => Line::new().bad(format!(
+            "The system gives the profiler no thread to work on: {}.",
+            reason(why)
+        )),
     }
 }
 
@@ -148,8 +152,7 @@ fn python_state(python: &PythonDiagnostics) -> Line {
         PythonState::Attaching => line.text("waiting for the interpreter."),
         PythonState::Active => {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
-            line.text("functions are shown, ")
-                .value(count(functions))
+            line.value(counted(functions, "function"))
                 .text(" seen, deepest stack ")
                 .value(count(u64::from(python.deepest)))
                 .text(".")

@@ -13,8 +13,8 @@ pub(super) struct Flag {
 }
 
 /// Reads `--name value`, `--name=value` and `--name several words`. A flag may be repeated with the same value; with another it is
-/// refused.
-pub(super) fn group(tokens: &[Token]) -> Result<Vec<Flag>, ParseError> {
+/// refused. `action` is what they belong to.
+pub(super) fn group(action: &'static str, tokens: &[Token]) -> Result<Vec<Flag>, ParseError> {
     let mut flags: Vec<Flag> = Vec::new();
     let mut open: Option<Flag> = None;
     for token in tokens {
@@ -42,7 +42,12 @@ pub(super) fn group(tokens: &[Token]) -> Result<Vec<Flag>, ParseError> {
                 }
                 None => flag.value = Some(token.text.clone()),
             },
-            (None, None) => return Err(ParseError::StrayWord(token.text.clone())),
+            (None, None) => {
+                return Err(ParseError::StrayWord {
+                    action,
+                    word: token.text.clone(),
+                });
+            }
         }
     }
     close(&mut flags, open)?;

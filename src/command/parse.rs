@@ -55,11 +55,16 @@ pub enum ParseError {
     /// Not a word that may stand after `profiler`.
     #[error("Unknown profiler command \"{}\". Use: start, stop, info, cancel.", echo(.0))]
     UnknownAction(String),
-    /// Words where only flags may stand.
-    #[error("Did not expect \"{}\" here. Options begin with --, for example --interval 4.", echo(.0))]
-    StrayWord(String),
+    /// A word where only flags may stand, or nothing.
+    #[error("Did not expect \"{}\" after \"{action}\". {}", echo(.word), allowed_flags(.action))]
+    StrayWord {
+        /// The command.
+        action: &'static str,
+        /// The word.
+        word: String,
+    },
     /// A flag that this command does not have.
-    #[error("\"profiler {action}\" has no option --{}. {}", echo(.name), allowed_flags(.action))]
+    #[error("\"{action}\" has no option --{}. {}", echo(.name), allowed_flags(.action))]
     UnknownFlag {
         /// The command.
         action: &'static str,
@@ -96,11 +101,17 @@ fn echo(text: &str) -> String {
 
 fn allowed_flags(action: &str) -> &'static str {
     match action {
-        "start" => "Use: --interval MS, --timeout SECONDS.",
-        "stop" => "Use: --save-to-file, --comment \"TEXT\".",
-        _ => "It has none.",
+        START => "Use: --interval MS, --timeout SECONDS.",
+        STOP => "Use: --save-to-file, --comment \"TEXT\".",
+        _ => "It takes nothing more.",
     }
 }
+
+const HELP: &str = "help";
+const START: &str = "profiler start";
+const STOP: &str = "profiler stop";
+const INFO: &str = "profiler info";
+const CANCEL: &str = "profiler cancel";
 
 /// Understands the arguments of `/spark`, however the server split them.
 ///
@@ -117,20 +128,15 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
         return Ok(Command::Help);
     };
     match module.text.to_lowercase().as_str() {
-        "help" => no_more("help", rest, Command::Help),
+        "help" => alone(HELP, rest, Command::Help),
         "profiler" | "sampler" => profiler(rest),
         _ => Err(ParseError::UnknownModule(module.text.clone())),
     }
 }
 
-fn no_more(action: &'static str, rest: &[tokens::Token], command: Command) -> Result<Command, ParseError> {
-    if action == "help" {
-        return match rest.first() {
-            Some(word) => Err(ParseError::StrayWord(word.text.clone())),
-            None => Ok(command),
-        };
-    }
-    match flags::group(rest)?.into_iter().next() {
+/// `command` when nothing follows.
+fn alone(action: &'static str, rest: &[tokens::Token], command: Command) -> Result<Command, ParseError> {
+    match flags::group(action, rest)?.into_iter().next() {
         Some(flag) => Err(ParseError::UnknownFlag {
             action,
             name: flag.name,
@@ -147,10 +153,10 @@ fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
         return Err(ParseError::NoAction);
     }
     match action.text.to_lowercase().as_str() {
-        "start" => start(&flags::group(rest)?).map(Command::Profiler),
-        "stop" => stop(&flags::group(rest)?).map(Command::Profiler),
-        "info" => no_more("info", rest, Command::Profiler(ProfilerCommand::Info)),
-        "cancel" => no_more("cancel", rest, Command::Profiler(ProfilerCommand::Cancel)),
+        "start" => start(&flags::group(START, rest)?).map(Command::Profiler),
+        "stop" => stop(&flags::group(STOP, rest)?).map(Command::Profiler),
+        "info" => alone(INFO, rest, Command::Profiler(ProfilerCommand::Info)),
+        "cancel" => alone(CANCEL, rest, Command::Profiler(ProfilerCommand::Cancel)),
         _ => Err(ParseError::UnknownAction(action.text.clone())),
     }
 }
@@ -165,7 +171,7 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
             "timeout" => timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
             _ => {
                 return Err(ParseError::UnknownFlag {
-                    action: "start",
+                    action: START,
                     name: flag.name.clone(),
                 });
             }
@@ -193,7 +199,7 @@ fn stop(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
             }
             _ => {
                 return Err(ParseError::UnknownFlag {
-                    action: "stop",
+                    action: STOP,
                     name: flag.name.clone(),
                 });
             }

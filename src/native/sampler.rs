@@ -125,7 +125,7 @@ impl Sampler {
     }
 
     /// Stops sampling, waits for handlers that are running, and restores what `SIGPROF` did before. The [`SampleSource`] still gives what was captured.
-    pub fn stop(mut self) -> StopReport {
+    pub fn stop(&mut self) -> StopReport {
         self.finish()
     }
 

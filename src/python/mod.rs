@@ -1,2 +1,39 @@
-//! (skeleton)
+//! The Python side of a session: which Python function runs on which thread, and what it is called.
+//!
+//! `sys.monitoring` (PEP 669) tells C callbacks of ours when a Python frame is entered and left; they keep a shadow stack per thread, which
+//! the sampler's signal handler copies. Nothing is linked: every function of CPython is looked up when the plugin runs, so that one
+//! binary serves every CPython and also a process without any.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `api` | CPython's public functions, looked up |
+//! | `gil` | a thread that takes the interpreter's lock, and may be lost when the interpreter ends |
+//! | `monitoring` | tool id, events, callbacks' registration |
+//! | `callbacks` | what CPython calls: the hot path |
+//! | `context` | a thread's cache, counters and shadow stack |
+//! | `cold` | what callbacks do on the first sight of a thread or a code object |
+//! | `live` | the session that callbacks work for |
+//! | `codes` | code objects and their ids |
+//! | `classify`, `layout`, `text` | whose code it is and how it is shown |
+//! | `calibrate` | the distance from a callback to its eval frame |
+//! | `attach` | start, freeze, stop |
 #![allow(unsafe_code)]
+
+mod api;
+mod attach;
+mod calibrate;
+mod callbacks;
+mod classify;
+mod codes;
+mod cold;
+mod context;
+mod gil;
+mod layout;
+mod live;
+mod monitoring;
+mod objects;
+mod text;
+
+pub use api::{Runtime, Unsupported};
+pub use attach::{AttachError, Attribution, attach};
+pub use calibrate::UnwindFn;

@@ -1,9 +1,15 @@
 //! One start..stop of the profiler.
 
+mod aggregator;
 mod control;
 mod environment;
+mod python;
+mod recording;
+mod report;
 mod service;
 mod ticks;
+mod unsaved;
+mod worker;
 
 pub use control::{Control, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
 pub use environment::{Environment, PluginInfo};

@@ -1,60 +1,261 @@
-//! The service as the plugin holds it, without a sampler: every command is refused with its reason. Replaced when the session is merged.
+//! The profiler as the plugin holds it: one object that lives from enable to disable.
+//!
+//! ```text
+//!            start            armed                stop / timeout            saved or failed
+//!   Idle ----------> Starting -------> Running ---------------------> Ending ----------------> Idle
+//!    ^                  | failed          | cancel                                               |
+//!    +------------------+-----------------+------------------------------------------------------+
+//! ```
+//!
+//! Everything that takes time runs on one worker, in the order it was asked for. The server thread only ever takes a short lock: it leaves an order,
+//! looks at the state, or fetches notices that are to be delivered. The worker lives from the first order until there is nothing left to do: an idle
+//! profiler has no thread.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
-use super::control::{Control, Outgoing, Refusal, Requester, SessionInfo, StartRequest, StopRequest};
+use super::control::{
+    Control, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+};
 use super::environment::Environment;
-use super::ticks::TickSample;
+use super::recording::Recording;
+use super::ticks::{TickClock, TickSample};
+use super::unsaved::Unsaved;
+use super::worker;
+use crate::limits;
+use crate::model::MonotonicNanos;
+use crate::sys::{clock, thread};
+
+/// What the worker is to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Start(StartRequest),
+    Stop(StopRequest),
+    Cancel(Requester),
+}
+
+/// Where the state machine stands.
+#[derive(Debug, Default)]
+pub(super) enum Phase {
+    #[default]
+    Idle,
+    Starting {
+        by: Requester,
+        since: MonotonicNanos,
+    },
+    Running(Arc<Recording>),
+    Ending,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// A finished profile that could not be written; the next `stop` tries again.
+    pub(super) unsaved: Option<Unsaved>,
+    pub(super) orders: VecDeque<Order>,
+    /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
+    pub(super) has_worker: bool,
+    pub(super) shutting_down: bool,
+}
+
+/// What the server thread and the worker share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) folder: PathBuf,
+    pub(super) state: Mutex<State>,
+    pub(super) wake: Condvar,
+    pub(super) ticks: TickClock,
+    pub(super) environment: Mutex<Environment>,
+    outgoing: Mutex<Vec<Outgoing>>,
+}
+
+impl Shared {
+    /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
+    pub(super) fn send(&self, to: &Requester, notice: Notice) {
+        let mut outgoing = self.outgoing.lock();
+        if outgoing.len() >= limits::WAITING_NOTICES {
+            outgoing.remove(0);
+        }
+        outgoing.push(Outgoing { to: to.clone(), notice });
+    }
+}
 
 /// The profiler.
 #[derive(Debug)]
 pub struct Service {
-    last_tick: Mutex<Option<TickSample>>,
+    shared: Arc<Shared>,
+    worker: Mutex<Option<thread::Worker>>,
 }
 
 impl Service {
-    /// A profiler that keeps its files below `folder`.
-    ///
-    /// # Errors
-    /// None here.
-    pub fn new(_folder: PathBuf) -> std::io::Result<Self> {
-        Ok(Service {
-            last_tick: Mutex::new(None),
-        })
+    /// A profiler that keeps its files below `folder`. Touches no file and starts no thread.
+    pub fn new(folder: PathBuf) -> Self {
+        let shared = Arc::new(Shared {
+            folder,
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            ticks: TickClock::default(),
+            environment: Mutex::default(),
+            outgoing: Mutex::default(),
+        });
+        Service {
+            shared,
+            worker: Mutex::new(None),
+        }
     }
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
-        *self.last_tick.lock() = Some(tick);
+        self.shared.ticks.record(tick);
     }
 
     /// Notices to deliver, oldest first. On the server thread.
     pub fn take_outgoing(&self) -> Vec<Outgoing> {
-        Vec::new()
+        std::mem::take(&mut *self.shared.outgoing.lock())
     }
 
     /// What is known of the server, its plugins included.
-    pub fn set_environment(&self, _environment: Environment) {}
+    pub fn set_environment(&self, environment: Environment) {
+        *self.shared.environment.lock() = environment;
+    }
 
-    /// Ends everything.
+    /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_SECONDS`]; `false` when the worker needs longer
+    /// and was left to itself.
     pub fn shutdown(&self) -> bool {
-        true
+        let recording = {
+            let mut state = self.shared.state.lock();
+            state.shutting_down = true;
+            if matches!(state.phase, Phase::Idle) && state.unsaved.is_some() {
+                // The last chance to write it. Without a thread there is none.
+                let _ = self.order(&mut state, Order::Stop(StopRequest::by_itself(Requester::Console)));
+            }
+            match &state.phase {
+                Phase::Running(recording) => Some(Arc::clone(recording)),
+                _ => None,
+            }
+        };
+        if let Some(recording) = recording {
+            recording.release_python_here();
+        }
+        self.shared.wake.notify_all();
+        match self.worker.lock().take() {
+            Some(worker) => worker.join_timeout(Duration::from_secs(limits::SHUTDOWN_SECONDS)),
+            None => true,
+        }
+    }
+
+    /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
+    fn end(&self, state: &mut State, order: Order) -> Result<(), Refusal> {
+        match &state.phase {
+            Phase::Idle if state.unsaved.is_none() => Err(Refusal::NotRunning),
+            Phase::Ending => Err(Refusal::Exporting),
+            _ if state.ends_already() => Err(Refusal::Exporting),
+            Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order),
+        }
+    }
+
+    /// Leaves an order, and starts a worker for it when there is none.
+    fn order(&self, state: &mut State, order: Order) -> Result<(), Refusal> {
+        if !state.has_worker {
+            let shared = Arc::clone(&self.shared);
+            let worker = thread::spawn("spark-worker", move || worker::run(&shared))
+                .map_err(|error| Refusal::NoThread(error.to_string()))?;
+            *self.worker.lock() = Some(worker);
+            state.has_worker = true;
+        }
+        state.orders.push_back(order);
+        self.shared.wake.notify_all();
+        Ok(())
     }
 }
 
 impl Control for Service {
-    fn start(&self, _request: StartRequest) -> Result<(), Refusal> {
-        Err(Refusal::ServerThreadUnknown)
+    fn start(&self, request: StartRequest) -> Result<(), Refusal> {
+        let mut state = self.shared.state.lock();
+        if state.shutting_down {
+            return Err(Refusal::ShuttingDown);
+        }
+        let now = clock::monotonic();
+        match &state.phase {
+            Phase::Idle => {}
+            Phase::Starting { by, since } => {
+                return Err(Refusal::AlreadyRunning {
+                    by: by.display_name(),
+                    since_seconds: now.since(*since) / 1_000_000_000,
+                });
+            }
+            Phase::Running(recording) => {
+                return Err(Refusal::AlreadyRunning {
+                    by: recording.request().requested_by.display_name(),
+                    since_seconds: recording.elapsed_seconds(),
+                });
+            }
+            Phase::Ending => return Err(Refusal::Exporting),
+        }
+        if self.shared.ticks.server_thread().is_none() {
+            return Err(Refusal::ServerThreadUnknown);
+        }
+        let by = request.requested_by.clone();
+        self.order(&mut state, Order::Start(request))?;
+        // The worker cannot have looked yet: the lock is held.
+        state.phase = Phase::Starting { by, since: now };
+        Ok(())
     }
-    fn stop(&self, _request: StopRequest) -> Result<(), Refusal> {
-        Err(Refusal::NotRunning)
+
+    fn stop(&self, request: StopRequest) -> Result<(), Refusal> {
+        let mut state = self.shared.state.lock();
+        self.end(&mut state, Order::Stop(request))
     }
-    fn cancel(&self, _by: &Requester) -> Result<(), Refusal> {
-        Err(Refusal::NotRunning)
+
+    fn cancel(&self, by: &Requester) -> Result<(), Refusal> {
+        let mut state = self.shared.state.lock();
+        self.end(&mut state, Order::Cancel(by.clone()))
     }
+
     fn info(&self) -> SessionInfo {
-        SessionInfo::default()
+        let (recording, exporting) = {
+            let state = self.shared.state.lock();
+            match &state.phase {
+                Phase::Running(recording) => (Some(Arc::clone(recording)), false),
+                Phase::Ending => (None, true),
+                Phase::Idle | Phase::Starting { .. } => (None, false),
+            }
+        };
+        SessionInfo {
+            running: recording.map(|recording| running_info(&recording)),
+            exporting,
+        }
+    }
+}
+
+impl State {
+    /// True when an order to end is waiting already.
+    fn ends_already(&self) -> bool {
+        self.orders
+            .iter()
+            .any(|order| matches!(order, Order::Stop(_) | Order::Cancel(_)))
+    }
+}
+
+fn running_info(recording: &Recording) -> RunningInfo {
+    let figures = recording.figures();
+    let request = recording.request();
+    let elapsed_seconds = recording.elapsed_seconds();
+    RunningInfo {
+        elapsed_seconds,
+        samples: figures.sampler.samples,
+        lost: figures.sampler.losses.total(),
+        interval_micros: request.interval_micros,
+        threads: figures.threads,
+        python: figures.python,
+        sampler: figures.sampler,
+        started_by: request.requested_by.clone(),
+        timeout_left_seconds: request
+            .timeout_seconds
+            .map(|limit| limit.saturating_sub(elapsed_seconds)),
     }
 }

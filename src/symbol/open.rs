@@ -7,7 +7,6 @@
 //! it, and that would be the server.
 
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -86,9 +85,7 @@ pub fn read_vdso(module: &Module) -> Result<Vec<u8>, SymbolError> {
     }
     let mut image = vec![0; usize::try_from(length).map_err(|_| SymbolError::TooLarge(length))?];
     let memory = File::open("/proc/self/mem")?;
-    memory
-        .read_exact_at(&mut image, module.avma.start)
-        .map_err(io::Error::from)?;
+    memory.read_exact_at(&mut image, module.avma.start)?;
     Ok(image)
 }
 

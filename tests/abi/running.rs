@@ -30,6 +30,8 @@ fn load_runtime() -> usize {
             std::fs::rename(&partial, &renamed).unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
+        // The runtime writes its log below the working directory.
+        std::env::set_current_dir(env!("CARGO_TARGET_TMPDIR")).unwrap();
         open(&python_for_linking(folder.path()));
         open(&renamed);
         base_of(&renamed)
@@ -180,6 +182,12 @@ fn endstone_accepts_every_usage_that_is_declared() {
             "?flags: message"
         ]
     );
+    assert_eq!(
+        parsed[2].1,
+        ["module: SparkModule = profiler|sampler", "arguments: message"]
+    );
+    assert_eq!(parsed[3].1, ["arguments: message"]);
+    assert_eq!(parsed.len(), 4);
 }
 
 #[test]

@@ -12,6 +12,11 @@ use std::path::{Path, PathBuf};
 /// The release that the project is built against.
 pub const ENDSTONE_VERSION: &str = "0.11.14";
 
+/// Endstone lets pip install plugins under a prefix and then looks for them with `site`. Debian's `site` looks elsewhere, except in a virtual
+/// environment, as which it takes a Python with `real_prefix`.
+const SITE_CUSTOMIZE: &str = "import sys, sysconfig\n\
+                              if sysconfig.get_default_scheme() == 'posix_local':\n    sys.real_prefix = sys.prefix\n";
+
 /// Endstone and the Python packages it requires, unpacked.
 #[derive(Clone, Debug)]
 pub struct Endstone {
@@ -33,13 +38,19 @@ impl Endstone {
             step.done();
             Ok(())
         })?;
-        let dir = lab.target().join("endstone").join(version.to_string());
+        let dir = lab
+            .target()
+            .join("endstone")
+            .join(ENDSTONE_VERSION)
+            .join(version.to_string());
         folder_once(&dir, |partial| {
             let step = Step::start(format!("Unpacking Endstone for Python {version}"));
             let site = partial.join("site");
             for wheel in wheel::in_folder(&cached)? {
                 wheel::unpack(&wheel, &site)?;
             }
+            let customize = site.join("sitecustomize.py");
+            fs::write(&customize, SITE_CUSTOMIZE).context("write", &customize)?;
             step.done();
             Ok(())
         })?;
@@ -64,6 +75,11 @@ impl Endstone {
     /// The library that the server is started with.
     pub fn runtime(&self) -> PathBuf {
         self.site.join("endstone").join("libendstone_runtime.so")
+    }
+
+    /// The settings that a new server gets.
+    pub fn default_settings(&self) -> PathBuf {
+        self.site.join("endstone").join("config").join("endstone.default.toml")
     }
 
     /// The allocator that Endstone's launcher preloads before the runtime.

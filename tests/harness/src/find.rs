@@ -12,6 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Run in each candidate. Prints `key=value` lines, every value on one line.
 const PROBE: &str = r"
@@ -52,8 +53,13 @@ pub struct Candidate {
     pub python: std::result::Result<Python, String>,
 }
 
-/// Every Python of this machine, each once, in the order of preference: `SPARK_PYTHON`, `PATH`, pyenv, system.
-pub fn candidates() -> Vec<Candidate> {
+/// Every Python of this machine, each once, in the order of preference: `SPARK_PYTHON`, `PATH`, pyenv, system. Asked once per process.
+pub(crate) fn candidates() -> &'static [Candidate] {
+    static CANDIDATES: OnceLock<Vec<Candidate>> = OnceLock::new();
+    CANDIDATES.get_or_init(search)
+}
+
+fn search() -> Vec<Candidate> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for (origin, executable) in places() {

@@ -5,11 +5,12 @@ use crate::endstone::Endstone;
 use crate::error::{Error, FileContext, Result};
 use crate::find::{self, Candidate};
 use crate::plugins;
+use crate::progress::note;
 use crate::python::Python;
 use crate::server::ServerBuilder;
 use crate::version::PythonVersion;
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// Name of the folder in the user's cache.
@@ -18,7 +19,7 @@ const CACHE_NAME: &str = "endstone-spark";
 /// The workspace's folders, and the way to everything that a test server needs.
 ///
 /// Downloads are kept in `$XDG_CACHE_HOME/endstone-spark` (default `~/.cache`), everything made from them in `target/`, so a second set-up
-/// works without a network. Set-up steps take a lock on `target/harness.lock`, so test programs may run at the same time.
+/// works without a network. Set-up steps take a lock in the cache, so test programs may run at the same time.
 #[derive(Clone, Debug)]
 pub struct Lab {
     root: PathBuf,
@@ -98,7 +99,7 @@ impl Lab {
     }
 
     /// Every Python on this machine that could be looked at, usable or not. Nothing is fetched.
-    pub fn installed_pythons(&self) -> Vec<Candidate> {
+    pub fn installed_pythons(&self) -> &'static [Candidate] {
         find::candidates()
     }
 
@@ -120,7 +121,7 @@ impl Lab {
     /// # Errors
     /// If `SPARK_PYTHON` names something of no use.
     pub fn python_at_hand(&self, version: PythonVersion) -> Result<Option<Python>> {
-        Ok(find::usable(&find::candidates(), version)?.or_else(|| debian::unpacked(self, version)))
+        Ok(find::usable(find::candidates(), version)?.or_else(|| debian::unpacked(self, version)))
     }
 
     /// A CPython of this version with a shared libpython: one of this machine, else Debian's, fetched.
@@ -128,7 +129,7 @@ impl Lab {
     /// # Errors
     /// If there is none and none can be fetched; the text says what to install.
     pub fn python(&self, version: PythonVersion) -> Result<Python> {
-        if let Some(python) = find::usable(&find::candidates(), version)? {
+        if let Some(python) = find::usable(find::candidates(), version)? {
             return Ok(python);
         }
         let _lock = self.lock()?;
@@ -141,7 +142,7 @@ impl Lab {
     /// As [`Lab::python`].
     pub fn default_python(&self) -> Result<Python> {
         let candidates = find::candidates();
-        if let Some(python) = find::given(&candidates)? {
+        if let Some(python) = find::given(candidates)? {
             return Ok(python);
         }
         for version in PythonVersion::ALL
@@ -149,7 +150,7 @@ impl Lab {
             .rev()
             .filter(|version| version.has_monitoring())
         {
-            if let Some(python) = find::usable(&candidates, version)? {
+            if let Some(python) = find::usable(candidates, version)? {
                 return Ok(python);
             }
         }
@@ -190,10 +191,18 @@ impl Lab {
 
     /// Keeps other processes from setting up at the same time. Released on drop.
     pub(crate) fn lock(&self) -> Result<File> {
-        let path = self.target.join("harness.lock");
+        // In the cache, which other workspaces use too.
+        let path = self.cache.join("lock");
         let file = File::create(&path).context("create", &path)?;
-        file.lock().context("lock", &path)?;
-        Ok(file)
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                note("waiting for another set-up to finish");
+                file.lock().context("lock", &path)?;
+                Ok(file)
+            }
+            Err(TryLockError::Error(source)) => Err(source).context("lock", &path),
+        }
     }
 }
 

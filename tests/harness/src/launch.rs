@@ -14,12 +14,28 @@ use std::time::UNIX_EPOCH;
 /// Name of the executable. The runtime looks at its own process's file, so it has this name everywhere.
 const EXECUTABLE: &str = "bedrock_server";
 
-/// A command that starts the stand-in in `dir` with this Python and the released Endstone.
+/// No statistics are sent about servers that are only started for a test. bStats' own file, with what it asks for.
+const NO_STATISTICS: &str = "enabled = false\nserver-uuid = \"00000000-0000-0000-0000-000000000000\"\nlog-errors = false\n\
+                             log-sent-data = false\nlog-response-status-text = false\n";
+
+/// A command that starts the stand-in in `dir` with this Python and the released Endstone. The folder gets the settings that it does not have.
 ///
 /// # Errors
-/// If the stand-in is not built or Endstone cannot be set up.
+/// If the stand-in is not built, Endstone cannot be set up or the folder not be written.
 pub fn command(lab: &Lab, python: &Python, dir: &Path) -> Result<Command> {
     let endstone = lab.endstone(python.version)?;
+    let settings = fs::read_to_string(endstone.default_settings()).context("read", endstone.default_settings())?;
+    for (file, content) in [
+        ("endstone.toml", settings.as_str()),
+        ("plugins/bstats/config.toml", NO_STATISTICS),
+    ] {
+        let path = dir.join(file);
+        if !path.exists() {
+            let parent = path.parent().unwrap_or(dir);
+            fs::create_dir_all(parent).context("create", parent)?;
+            fs::write(&path, content).context("write", &path)?;
+        }
+    }
     let mut command = Command::new(executable(lab, python)?);
     command.current_dir(dir);
     for (name, value) in environment(python, &endstone) {

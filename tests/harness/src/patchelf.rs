@@ -41,7 +41,11 @@ impl Patchelf {
 
     /// Makes `executable` find its libraries in `libraries` before anywhere else, and use `linker` if given.
     pub fn bind(&self, executable: &Path, linker: Option<&Path>, libraries: &Path) -> Result<()> {
-        let step = Step::start(format!("Binding {} to its libraries", name(executable)?));
+        let step = Step::start(format!(
+            "Binding {} to the libraries in {}",
+            name(executable)?,
+            libraries.display()
+        ));
         let mut command = Command::new(&self.program);
         if let Some(linker) = linker {
             command.arg("--set-interpreter").arg(linker);

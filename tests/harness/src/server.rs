@@ -26,9 +26,6 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Enough for a slow machine to shut a server down.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// No statistics are sent about servers that are only started for a test.
-const NO_STATISTICS: &str = "enabled = false\nserver-uuid = \"00000000-0000-0000-0000-000000000000\"\nlog-errors = false\nlog-sent-data = false\nlog-response-status-text = false\n";
-
 /// A server that is being put together.
 #[derive(Debug)]
 pub struct ServerBuilder<'a> {
@@ -125,7 +122,7 @@ impl<'a> ServerBuilder<'a> {
                 (temporary.path().to_owned(), Some(temporary))
             }
         };
-        prepare(&dir, &self.files)?;
+        write_files(&dir, &self.files)?;
         if self.profiler {
             install(&self.lab.plugin()?, &dir, "endstone_spark.so")?;
         }
@@ -176,9 +173,8 @@ impl<'a> ServerBuilder<'a> {
     }
 }
 
-fn prepare(dir: &Path, files: &[(PathBuf, String)]) -> Result<()> {
-    let statistics = (PathBuf::from("plugins/bstats/config.toml"), NO_STATISTICS.to_owned());
-    for (path, content) in std::iter::once(&statistics).chain(files) {
+fn write_files(dir: &Path, files: &[(PathBuf, String)]) -> Result<()> {
+    for (path, content) in files {
         let path = dir.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).context("create", parent)?;

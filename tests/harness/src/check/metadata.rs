@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_network_interface_has_all_four_averages() {
-        let four: [(&str, fn(&mut system_statistics::NetInterface)); 4] = [
+        type Change = fn(&mut system_statistics::NetInterface);
+        let four: [(&str, Change); 4] = [
             ("net['eth0'].rx_bytes", |n| n.rx_bytes_per_second = None),
             ("net['eth0'].tx_bytes", |n| n.tx_bytes_per_second = None),
             ("net['eth0'].rx_packets", |n| n.rx_packets_per_second = None),

@@ -9,8 +9,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     Arguments::new("pythons", arguments).finish()?;
     let lab = Lab::open()?;
     println!("{:<9} {:<20} {:<60} shared libpython", "version", "from", "interpreter");
-    let installed = lab.installed_pythons();
-    for candidate in &installed {
+    for candidate in lab.installed_pythons() {
         let (origin, executable) = (candidate.origin.to_string(), candidate.executable.display().to_string());
         let library = match &candidate.python {
             Ok(python) => python.library.display().to_string(),

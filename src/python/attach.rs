@@ -1,0 +1,287 @@
+//! Start, freeze and stop of attribution.
+//!
+//! Everything that calls Python runs on a thread of its own ([`super::gil`]), one piece of work for each of the three. Stop order: events off, callbacks
+//! unregistered, tool id free, no thread inside a callback, and only then are code objects let go and memory used again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::api::{Api, Runtime};
+use super::calibrate::{CalibrationError, UnwindFn, calibrate};
+use super::callbacks::{make_calibration, make_callbacks, prepare};
+use super::codes::Kept;
+use super::context;
+use super::gil::{GilError, with_gil};
+use super::layout::Layout;
+use super::live::{Live, nobody_inside};
+use super::monitoring::{Event, Tool, ToolError};
+use super::objects::{PythonError, Refs};
+use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState};
+use crate::shadow::ShadowTable;
+
+/// Why Python could not be attached, or let go. Each text is fit for a server's owner.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct AttachError(#[from] Reason);
+
+#[derive(Debug, thiserror::Error)]
+enum Reason {
+    #[error(transparent)]
+    Lock(#[from] GilError),
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    #[error(transparent)]
+    Calibration(#[from] CalibrationError),
+    #[error("a Python call failed: {0}")]
+    Python(#[from] PythonError),
+    #[error("another session is still attached to Python")]
+    Attached,
+    #[error("a callback of the previous session is still running")]
+    StillInside,
+}
+
+/// Held by the session that is attached.
+static ATTACHED: Mutex<bool> = Mutex::new(false);
+
+/// A running attribution. Dropping it detaches it.
+#[derive(Debug)]
+pub struct Attribution {
+    runtime: Runtime,
+    live: Arc<Live>,
+    /// `None` once it was given back.
+    tool: Option<Arc<Mutex<Option<Tool>>>>,
+    distances: [u64; Event::COUNT],
+}
+
+/// Takes a monitoring tool id, finds the anchors' distances, empties `table` and begins to follow Python. To be called without the
+/// interpreter's lock, on a thread that may wait for it.
+///
+/// # Errors
+/// [`AttachError`]; then nothing is left behind in the interpreter, and `table` is empty.
+pub fn attach(
+    runtime: Runtime,
+    table: &'static ShadowTable,
+    unwind: Arc<UnwindFn>,
+) -> Result<Attribution, AttachError> {
+    {
+        let mut attached = ATTACHED.lock();
+        if *attached {
+            return Err(Reason::Attached.into());
+        }
+        *attached = true;
+    }
+    let attempt = with_gil(runtime.api, move || begin(runtime.api, table, &*unwind));
+    let result = attempt.map_err(Reason::from).and_then(|result| result);
+    match result {
+        Ok((live, tool, distances)) => Ok(Attribution {
+            runtime,
+            live,
+            tool: Some(Arc::new(Mutex::new(Some(tool)))),
+            distances,
+        }),
+        Err(reason) => {
+            // Work that was begun and never came back may still come back: then nobody may attach beside it.
+            *ATTACHED.lock() = matches!(reason, Reason::Lock(GilError::Stuck));
+            Err(reason.into())
+        }
+    }
+}
+
+type Begun = (Arc<Live>, Tool, [u64; Event::COUNT]);
+
+fn begin(api: &'static Api, table: &'static ShadowTable, unwind: &UnwindFn) -> Result<Begun, Reason> {
+    if !nobody_inside() {
+        return Err(Reason::StillInside);
+    }
+    table.reset();
+    context::end_session();
+    let mut refs = Refs::new(api);
+    let result = begin_with(&mut refs, table, unwind);
+    refs.release();
+    result
+}
+
+fn begin_with(refs: &mut Refs, table: &'static ShadowTable, unwind: &UnwindFn) -> Result<Begun, Reason> {
+    let layout = Layout::gather(refs)?;
+    let mut tool = Tool::take(refs)?;
+    match begin_with_tool(refs, &mut tool, layout, table, unwind) {
+        Ok((live, distances)) => Ok((live, tool, distances)),
+        Err(reason) => {
+            Live::end();
+            // The reason is what matters; a tool that cannot be freed either is the interpreter's doing.
+            let _ = tool.free(refs);
+            Err(reason)
+        }
+    }
+}
+
+fn begin_with_tool(
+    refs: &mut Refs,
+    tool: &mut Tool,
+    layout: Layout,
+    table: &'static ShadowTable,
+    unwind: &UnwindFn,
+) -> Result<(Arc<Live>, [u64; Event::COUNT]), Reason> {
+    // SAFETY: the lock is held.
+    let mark = unsafe { (refs.api.PyDict_New)() };
+    let mark = refs.own(mark, "making the session's mark")?;
+    prepare(refs.api.none, [0; Event::COUNT]);
+    let probes = make_calibration(refs, mark)?;
+    tool.register_all(refs, &probes)?;
+    let distances = calibrate(refs, unwind, |refs, on| tool.switch(refs, on))?;
+    prepare(refs.api.none, distances);
+    let callbacks = make_callbacks(refs, mark)?;
+    let live = Arc::new(Live::new(refs.api, mark.addr(), table, layout));
+    live.begin();
+    // The callbacks that the tool keeps keep the mark.
+    tool.register_all(refs, &callbacks)?;
+    tool.switch(refs, true)?;
+    Ok((live, distances))
+}
+
+impl Attribution {
+    /// Figures and state, at any time, without the interpreter's lock.
+    pub fn diagnostics(&self) -> PythonDiagnostics {
+        let shadow = self.live.table.figures();
+        let state = match self.live.degraded() {
+            Some(reason) => PythonState::Degraded(reason),
+            None => PythonState::Active,
+        };
+        PythonDiagnostics {
+            state,
+            version: self.runtime.version.to_owned(),
+            implementation: "CPython".to_owned(),
+            events: context::event_counts(self.live.mark),
+            threads: shadow.threads,
+            threads_refused: shadow.refused,
+            deepest: shadow.deepest,
+            truncations: shadow.truncations,
+            stale_dropped: shadow.stale_dropped,
+            unmatched_leaves: shadow.unmatched_leaves,
+            codes: self.live.codes.lock().by_category(),
+            // Relaxed, all three: figures.
+            cache_misses: self.live.cache_misses.load(Ordering::Relaxed),
+            registration_failures: self.live.registration_failures.load(Ordering::Relaxed),
+            callback_failures: self.live.callback_failures.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The distances in bytes that calibration found, in the order start, resume, throw, return, yield, unwind.
+    pub fn anchor_distances(&self) -> [u64; Event::COUNT] {
+        self.distances
+    }
+
+    /// What all code ids stand for, by id. Monitoring goes on. Asks the interpreter whether our callbacks are still in place; if not, or if it
+    /// does not answer, the state says so from now on.
+    pub fn freeze(&self) -> Vec<(CodeId, CodeInfo)> {
+        if let Some(tool) = self.tool.clone() {
+            let api = self.runtime.api;
+            let answer = with_gil(api, move || {
+                let mut refs = Refs::new(api);
+                let answer = tool.lock().as_ref().map(|tool| tool.check(&mut refs));
+                refs.release();
+                answer
+            });
+            match answer {
+                Ok(None | Some(Ok(Ok(())))) => {}
+                Ok(Some(Ok(Err(changed)))) => self.live.degrade(changed),
+                Ok(Some(Err(error))) => self.live.degrade(error.to_string()),
+                Err(error) => self.live.degrade(error.to_string()),
+            }
+        }
+        self.live.codes.lock().table()
+    }
+
+    /// Ends it: monitoring off, tool id free, code objects let go. Runs here if this thread holds the interpreter's lock.
+    ///
+    /// # Errors
+    /// [`AttachError`] when the interpreter did not let us end properly; the server is safe all the same, as callbacks that still come find no
+    /// session.
+    pub fn detach(mut self) -> Result<(), AttachError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), AttachError> {
+        let Some(tool) = self.tool.take() else { return Ok(()) };
+        let result = self.end_with(tool);
+        // A piece of work that never came back may still hold on to the interpreter.
+        *ATTACHED.lock() = matches!(&result, Err(Reason::Lock(GilError::Stuck | GilError::NoLock)));
+        result.map_err(AttachError::from)
+    }
+
+    fn end_with(&self, tool: Arc<Mutex<Option<Tool>>>) -> Result<(), Reason> {
+        let api = self.runtime.api;
+        let live = Arc::clone(&self.live);
+        let freed = with_gil(api, move || {
+            let mut refs = Refs::new(api);
+            // Taken out first: the lock on the tool is not held over Python calls that others could wait behind.
+            let tool = tool.lock().take();
+            let freed = tool.map_or(Ok(()), |tool| tool.free(&mut refs));
+            Live::end();
+            refs.release();
+            (freed, let_go(api, &live))
+        });
+        let (freed, mut gone) = match freed {
+            Err(GilError::NotRunning) => {
+                // The interpreter has ended and with it tool id, callbacks and code objects.
+                Live::end();
+                self.live.table.reset();
+                return Ok(());
+            }
+            other => other?,
+        };
+        // A thread that waits for the lock inside a callback needs it to get out.
+        for _ in 0..EXITS {
+            if gone {
+                break;
+            }
+            self.pause();
+            let live = Arc::clone(&self.live);
+            gone = with_gil(api, move || let_go(api, &live))?;
+        }
+        if !gone {
+            return Err(Reason::StillInside);
+        }
+        freed.map_err(Reason::from)
+    }
+
+    fn pause(&self) {
+        let nap = Duration::from_millis(10);
+        // SAFETY: a valid timespec; being woken early by a signal does no harm.
+        unsafe {
+            let time = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: nap.as_nanos() as libc::c_long,
+            };
+            libc::nanosleep(&time, std::ptr::null_mut());
+        }
+    }
+}
+
+/// How often a thread that is inside a callback at the session's end is waited for, 10 ms each.
+const EXITS: u32 = 100;
+
+/// Lets go what callbacks used, if none is running: code objects, contexts, shadow stacks. Needs the interpreter's lock.
+fn let_go(api: &'static Api, live: &Live) -> bool {
+    if !nobody_inside() {
+        return false;
+    }
+    context::end_session();
+    live.table.reset();
+    let kept = live.codes.lock().give_up();
+    for Kept(code) in kept {
+        // SAFETY: the lock is held; each is a reference that a registration took.
+        unsafe { (api.Py_DecRef)(code) };
+    }
+    true
+}
+
+impl Drop for Attribution {
+    fn drop(&mut self) {
+        // There is nobody to tell.
+        let _ = self.end();
+    }
+}

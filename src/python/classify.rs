@@ -1,0 +1,258 @@
+//! Whose code it is, and how its file is shown. Pure: all it knows is in [`Layout`].
+//!
+//! The longest known path that holds the file decides. A file that lies nowhere known (made by `exec`, say) belongs to whom its module belongs.
+//! Plugins that are installed after the session began are known by their place: Endstone installs wheels under `plugins/.local`, where
+//! plugins' packages are called `endstone_<name>`.
+
+use super::layout::Layout;
+use super::objects::Keep;
+use super::text::presentable;
+use crate::limits::CODE_TEXT_CHARS;
+use crate::model::Category;
+
+/// What is found out about one file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) category: Category,
+    pub(super) plugin: Option<String>,
+    /// The file as it may be shown, never an absolute path.
+    pub(super) shown: String,
+}
+
+/// The part of `file` below `folder`, or all of its last part when they are the same.
+fn below<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = file.strip_prefix(folder.trim_end_matches('/'))?;
+    if rest.is_empty() {
+        Some("")
+    } else {
+        rest.strip_prefix('/')
+    }
+}
+
+fn last_part(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+/// The name of a plugin whose wheel Endstone installed: what follows `endstone_` in `.../plugins/.local/.../site-packages/endstone_<name>/...`.
+fn installed_plugin(file: &str) -> Option<&str> {
+    let (_, local) = file.split_once("plugins/.local/")?;
+    let (_, package) = local.split_once("site-packages/endstone_")?;
+    let name = package.split(['/', '.']).next()?;
+    (!name.is_empty()).then_some(name)
+}
+
+fn is_path(file: &str) -> bool {
+    file.contains('/') && !file.starts_with('<')
+}
+
+impl Layout {
+    /// Whose code `file` is, of a module called `module`.
+    pub(super) fn classify(&self, module: &str, file: &str) -> Place {
+        let (category, plugin) = self.owner(module, file);
+        Place {
+            category,
+            plugin,
+            shown: presentable(&self.shown(file), CODE_TEXT_CHARS, Keep::End),
+        }
+    }
+
+    fn owner(&self, module: &str, file: &str) -> (Category, Option<String>) {
+        if file.starts_with("<frozen ") {
+            return (Category::StandardLibrary, None);
+        }
+        if is_path(file) {
+            if let Some(owner) = self.owner_by_path(file) {
+                return owner;
+            }
+            if file.contains("/site-packages/") || file.contains("/dist-packages/") {
+                return (Category::Dependency, None);
+            }
+            if file.starts_with('/') {
+                return (Category::Unknown, None);
+            }
+        }
+        self.owner_by_module(module)
+    }
+
+    fn owner_by_path(&self, file: &str) -> Option<(Category, Option<String>)> {
+        let of_plugins = self.plugins.iter().flat_map(|plugin| {
+            let name = Some(plugin.name.as_str());
+            plugin.paths.iter().map(move |path| (path, Category::Plugin, name))
+        });
+        let of_others = [
+            (&self.endstone, Category::Endstone),
+            (&self.stdlib, Category::StandardLibrary),
+            (&self.site, Category::Dependency),
+        ];
+        let of_others = of_others
+            .into_iter()
+            .flat_map(|(paths, category)| paths.iter().map(move |path| (path, category, None)));
+        let nearest = of_plugins
+            .chain(of_others)
+            .filter(|(path, ..)| below(file, path).is_some())
+            .max_by_key(|(path, ..)| path.trim_end_matches('/').len())
+            .map(|(_, category, plugin)| (category, plugin));
+        let owner = match nearest {
+            // The folder is known, what lies in it need not be.
+            Some((Category::Dependency, _)) | None => match installed_plugin(file) {
+                Some(name) => Some((Category::Plugin, Some(name))),
+                None => nearest,
+            },
+            known => known,
+        };
+        owner.map(|(category, plugin)| (category, plugin.map(str::to_owned)))
+    }
+
+    fn owner_by_module(&self, module: &str) -> (Category, Option<String>) {
+        let top = module.split('.').next().unwrap_or_default();
+        let is_top = |name: &String| name == top;
+        if let Some(plugin) = self.plugins.iter().find(|plugin| plugin.modules.iter().any(is_top)) {
+            return (Category::Plugin, Some(plugin.name.clone()));
+        }
+        if top == "endstone" {
+            (Category::Endstone, None)
+        } else if self.stdlib_modules.iter().any(is_top) {
+            (Category::StandardLibrary, None)
+        } else {
+            (Category::Unknown, None)
+        }
+    }
+
+    /// The file from the folder on that says most to a reader.
+    fn shown(&self, file: &str) -> String {
+        if !is_path(file) {
+            return file.to_owned();
+        }
+        for folder in ["site-packages", "dist-packages"] {
+            if let Some((_, rest)) = file.rsplit_once(&format!("/{folder}/")) {
+                return format!("{folder}/{rest}");
+            }
+        }
+        let roots = self.stdlib.iter().filter_map(|root| Some((root, below(file, root)?)));
+        if let Some((root, rest)) = roots.max_by_key(|(root, _)| root.len()) {
+            return format!("{}/{rest}", last_part(root));
+        }
+        if let Some((_, rest)) = file.rsplit_once("/plugins/") {
+            return format!("plugins/{rest}");
+        }
+        if file.starts_with('/') || file.split('/').any(|part| part == "..") {
+            last_part(file).to_owned()
+        } else {
+            file.to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::PluginFiles;
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOCAL: &str = "/srv/bds/plugins/.local/lib/python3.13/site-packages";
+
+    fn layout() -> Layout {
+        Layout {
+            stdlib: vec!["/usr/lib/python3.13".to_owned(), "/usr/lib/python313.zip".to_owned()],
+            stdlib_modules: vec!["json".to_owned(), "collections".to_owned()],
+            site: vec!["/usr/lib/python3.13/site-packages".to_owned(), LOCAL.to_owned()],
+            endstone: vec!["/usr/lib/python3.13/site-packages/endstone".to_owned()],
+            plugins: vec![PluginFiles {
+                name: "shop_keeper".to_owned(),
+                paths: vec![
+                    format!("{LOCAL}/shop"),
+                    format!("{LOCAL}/shop_util.py"),
+                    "/home/dev/shop".to_owned(),
+                ],
+                modules: vec!["shop".to_owned(), "shop_util".to_owned()],
+            }],
+        }
+    }
+
+    fn placed(module: &str, file: &str) -> (Category, Option<String>, String) {
+        let place = layout().classify(module, file);
+        (place.category, place.plugin, place.shown)
+    }
+
+    fn plugin(name: &str, shown: &str) -> (Category, Option<String>, String) {
+        (Category::Plugin, Some(name.to_owned()), shown.to_owned())
+    }
+
+    #[test]
+    fn plugins_are_known_by_their_files() {
+        assert_eq!(
+            placed("shop.main", &format!("{LOCAL}/shop/main.py")),
+            plugin("shop_keeper", "site-packages/shop/main.py")
+        );
+        assert_eq!(
+            placed("shop_util", &format!("{LOCAL}/shop_util.py")),
+            plugin("shop_keeper", "site-packages/shop_util.py")
+        );
+        assert_eq!(placed("shop.x", "/home/dev/shop/x.py"), plugin("shop_keeper", "x.py"));
+        assert_eq!(placed("shops", "/home/dev/shops/x.py").0, Category::Unknown);
+    }
+
+    #[test]
+    fn a_plugin_installed_later_is_known_by_its_place() {
+        assert_eq!(
+            placed("endstone_arena.main", &format!("{LOCAL}/endstone_arena/main.py")),
+            plugin("arena", "site-packages/endstone_arena/main.py")
+        );
+        assert_eq!(
+            placed("aiohttp.web", &format!("{LOCAL}/aiohttp/web.py")).0,
+            Category::Dependency
+        );
+    }
+
+    #[test]
+    fn the_rest_is_told_apart() {
+        let standard = |shown: &str| (Category::StandardLibrary, None, shown.to_owned());
+        assert_eq!(
+            placed("json.decoder", "/usr/lib/python3.13/json/decoder.py"),
+            standard("python3.13/json/decoder.py")
+        );
+        assert_eq!(
+            placed("json.decoder", "/usr/lib/python313.zip/json/decoder.py"),
+            standard("python313.zip/json/decoder.py")
+        );
+        assert_eq!(
+            placed("importlib", "<frozen importlib._bootstrap>"),
+            standard("<frozen importlib._bootstrap>")
+        );
+        assert_eq!(
+            placed(
+                "endstone.plugin",
+                "/usr/lib/python3.13/site-packages/endstone/plugin/__init__.py"
+            ),
+            (
+                Category::Endstone,
+                None,
+                "site-packages/endstone/plugin/__init__.py".to_owned()
+            )
+        );
+        assert_eq!(
+            placed("yarl", "/usr/lib/python3.13/site-packages/yarl/_url.py"),
+            (Category::Dependency, None, "site-packages/yarl/_url.py".to_owned())
+        );
+        assert_eq!(
+            placed("__main__", "/root/secret/script.py"),
+            (Category::Unknown, None, "script.py".to_owned())
+        );
+    }
+
+    #[test]
+    fn code_without_a_file_belongs_to_its_modules_owner() {
+        assert_eq!(placed("shop.main", "<string>"), plugin("shop_keeper", "<string>"));
+        assert_eq!(placed("collections", "<string>").0, Category::StandardLibrary);
+        assert_eq!(placed("endstone.event", "").0, Category::Endstone);
+        assert_eq!(placed("", "<string>").0, Category::Unknown);
+    }
+
+    proptest! {
+        #[test]
+        fn no_absolute_path_is_ever_shown(parts in prop::collection::vec("[a-z.]{1,8}|site-packages|plugins|\\.local", 1..9)) {
+            let shown = layout().classify("m", &format!("/{}", parts.join("/"))).shown;
+            prop_assert!(!shown.starts_with('/'), "{}", shown);
+        }
+    }
+}

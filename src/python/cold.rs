@@ -1,0 +1,264 @@
+//! What callbacks do on the first sight of a thread or of a code object. Runs with the interpreter's lock held, on the thread that the
+//! event came from.
+//!
+//! Looking a code object up calls Python, which may run Python code of others (a finaliser), which causes callbacks of ours inside. So no lock
+//! of ours is held over a Python call, a pending Python error is put aside and back, and registrations inside each other are bounded.
+//! A thread's first event finds the functions that already ran on it through the public frame API, as they are at this very moment;
+//! where they stand on the C stack is not known, so they are seeded without an anchor.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3_ffi::{PyFrameObject, PyObject};
+
+use super::codes::{Insertion, Kept};
+use super::context::{Context, tag};
+use super::live::{Live, enter_cold_path, leave_cold_path};
+use super::objects::{Keep, read_name};
+use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS, SEEDED_FRAMES};
+use crate::model::{CodeId, CodeInfo};
+use crate::sys::thread::current_tid;
+
+/// An enter event that is not ordinary: a new thread or code object, or a stack that heals or grows.
+pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
+    let (address, context) = (code.addr() as u64, Context::current());
+    if context.is_of(mark.addr())
+        && let Some(id) = context.cached(address)
+    {
+        context.count::<EVENT>();
+        context.shadow().enter(anchor, id, tag(address));
+        return;
+    }
+    on_cold_path(mark, |live| {
+        let context = context_of(live, code, true);
+        context.count::<EVENT>();
+        let id = look_up(live, context, code, None);
+        // A session that ended inside the look-up is not written to any more.
+        if context.is_of(live.mark) {
+            context.shadow().enter(anchor, id, tag(address));
+        }
+    });
+}
+
+/// A leave event that is not ordinary: of a new thread, or of a frame that is not on top.
+pub(super) fn leave<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
+    let (address, context) = (code.addr() as u64, Context::current());
+    if context.is_of(mark.addr()) {
+        context.count::<EVENT>();
+        context.shadow().leave(anchor, tag(address));
+        return;
+    }
+    on_cold_path(mark, |live| {
+        let context = context_of(live, code, false);
+        context.count::<EVENT>();
+        if context.is_of(live.mark) {
+            context.shadow().leave(anchor, tag(address));
+        }
+    });
+}
+
+fn on_cold_path(mark: *mut PyObject, act: impl FnOnce(&Live)) {
+    enter_cold_path();
+    if let Some(live) = Live::of(mark.addr()) {
+        // SAFETY: the lock is held; the error, if any, is ours between the two calls.
+        let raised = unsafe { (live.api.PyErr_GetRaisedException)() };
+        act(&live);
+        // SAFETY: as above; null is allowed and clears what `act` may have left.
+        unsafe { (live.api.PyErr_SetRaisedException)(raised) };
+    }
+    leave_cold_path();
+}
+
+fn add_one(counter: &AtomicU64) {
+    // Relaxed: a figure.
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The thread's context in this session. On first sight of the thread that means a slot, and the functions already running on it, without
+/// the one that `entering` reports.
+fn context_of(live: &Live, code: *mut PyObject, entering: bool) -> &'static Context {
+    let context = Context::current();
+    if context.is_of(live.mark) {
+        return context;
+    }
+    let slot = live.table.claim(current_tid());
+    let context = Context::adopt(live.mark, slot);
+    if let Some((_, shadow)) = slot {
+        let mut running = running_frames(live, context);
+        if entering && running.last().is_some_and(|(innermost, _)| *innermost == code.addr()) {
+            running.pop();
+        }
+        shadow.seed(running.into_iter().map(|(code, id)| (id, tag(code as u64))));
+    }
+    context
+}
+
+/// The Python frames of this thread, outermost first: each code object's address and id.
+fn running_frames(live: &Live, context: &Context) -> Vec<(usize, CodeId)> {
+    let api = live.api;
+    let mut frames = Vec::new();
+    // SAFETY: the lock is held. The first frame is borrowed from the thread, so a reference is taken; `PyFrame_GetBack` and `PyFrame_GetCode`
+    // give new references. Each is given back exactly once.
+    unsafe {
+        let mut frame = (api.PyEval_GetFrame)();
+        if !frame.is_null() {
+            (api.Py_IncRef)(frame.cast());
+        }
+        while !frame.is_null() && frames.len() < SEEDED_FRAMES {
+            let code = (api.PyFrame_GetCode)(frame).cast::<PyObject>();
+            frames.push((code.addr(), look_up(live, context, code, Some(frame))));
+            (api.Py_DecRef)(code);
+            let back = (api.PyFrame_GetBack)(frame);
+            (api.Py_DecRef)(frame.cast());
+            frame = back;
+        }
+        if !frame.is_null() {
+            (api.Py_DecRef)(frame.cast());
+        }
+    }
+    frames.reverse();
+    frames
+}
+
+/// The id of a code object that is alive for the call. `frame` is a frame that runs it, if one is at hand; else the current one is tried.
+fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> CodeId {
+    let address = code.addr() as u64;
+    if let Some(id) = context.cached(address) {
+        return id;
+    }
+    add_one(&live.cache_misses);
+    let known = live.codes.lock().find(address);
+    let id = known.unwrap_or_else(|| {
+        let id = if context.begin_registration() {
+            register(live, code, frame)
+        } else {
+            None
+        };
+        context.end_registration();
+        id.unwrap_or_else(|| {
+            add_one(&live.registration_failures);
+            CodeId::NONE
+        })
+    });
+    context.remember(address, id);
+    id
+}
+
+/// Gives a code object an id; `None` when it cannot have one.
+fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> Option<CodeId> {
+    let api = live.api;
+    // SAFETY: the lock is held; both objects are alive.
+    if unsafe { (api.PyObject_IsInstance)(code, api.code_type) } != 1 {
+        // SAFETY: the lock is held.
+        unsafe { (api.PyErr_Clear)() };
+        add_one(&live.callback_failures);
+        return None;
+    }
+    // Beyond the cap nothing is read, let alone kept.
+    if live.codes.lock().is_full() {
+        return full(live);
+    }
+    let module = module_of(live, code, frame);
+    let name = attribute_text(live, code, c"co_qualname", Keep::Start);
+    let name = if name.is_empty() {
+        attribute_text(live, code, c"co_name", Keep::Start)
+    } else {
+        name
+    };
+    let file = attribute_text(live, code, c"co_filename", Keep::End);
+    let first_line = first_line(live, code);
+    // Pure Rust: a mistake in it costs this code object its name, not the server its life.
+    let info = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line))).ok()?;
+    // SAFETY: the lock is held and the object is alive.
+    unsafe { (api.Py_IncRef)(code) };
+    let insertion = live.codes.lock().insert(code.addr() as u64, Kept(code), info);
+    let (id, unused) = match insertion {
+        Insertion::New(id) => (Some(id), None),
+        Insertion::Known(id, kept) => (Some(id), Some(kept)),
+        Insertion::Full(kept) => (full(live), Some(kept)),
+    };
+    if let Some(Kept(code)) = unused {
+        // SAFETY: the reference that was just taken.
+        unsafe { (api.Py_DecRef)(code) };
+    }
+    id
+}
+
+fn full(live: &Live) -> Option<CodeId> {
+    live.degrade(format!(
+        "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
+    ));
+    None
+}
+
+fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {
+    let place = live.layout.classify(&module, file);
+    CodeInfo {
+        module: named(module),
+        qualified_name: named(qualified_name),
+        file: place.shown,
+        first_line,
+        category: place.category,
+        plugin: place.plugin,
+    }
+}
+
+fn named(name: String) -> String {
+    if name.is_empty() { "<unknown>".to_owned() } else { name }
+}
+
+/// `__name__` of the globals of the frame that runs `code`.
+fn module_of(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> String {
+    let api = live.api;
+    // SAFETY: the lock is held. The frame is borrowed from the caller or from the thread, which runs it during this call; code and globals are
+    // new references and given back; the name is borrowed from the globals while they are ours.
+    unsafe {
+        let frame = frame.unwrap_or_else(|| (api.PyEval_GetFrame)());
+        if frame.is_null() {
+            return String::new();
+        }
+        let running = (api.PyFrame_GetCode)(frame).cast::<PyObject>();
+        (api.Py_DecRef)(running);
+        if running != code {
+            return String::new();
+        }
+        let globals = (api.PyFrame_GetGlobals)(frame);
+        if globals.is_null() {
+            (api.PyErr_Clear)();
+            return String::new();
+        }
+        let name = (api.PyDict_GetItemString)(globals, c"__name__".as_ptr());
+        let module = read_name(api, name, CODE_TEXT_CHARS, Keep::Start);
+        (api.Py_DecRef)(globals);
+        module
+    }
+}
+
+fn attribute_text(live: &Live, code: *mut PyObject, name: &std::ffi::CStr, keep: Keep) -> String {
+    let api = live.api;
+    // SAFETY: the lock is held and `code` is alive; the value is ours until it is given back.
+    unsafe {
+        let value = (api.PyObject_GetAttrString)(code, name.as_ptr());
+        if value.is_null() {
+            (api.PyErr_Clear)();
+            return String::new();
+        }
+        let text = read_name(api, value, CODE_TEXT_CHARS, keep);
+        (api.Py_DecRef)(value);
+        text
+    }
+}
+
+fn first_line(live: &Live, code: *mut PyObject) -> u32 {
+    let api = live.api;
+    // SAFETY: the lock is held and `code` is alive; the value is ours until it is given back.
+    unsafe {
+        let value = (api.PyObject_GetAttrString)(code, c"co_firstlineno".as_ptr());
+        let line = if value.is_null() { 0 } else { (api.PyLong_AsLong)(value) };
+        if !value.is_null() {
+            (api.Py_DecRef)(value);
+        }
+        (api.PyErr_Clear)();
+        u32::try_from(line).unwrap_or(0)
+    }
+}

@@ -1,0 +1,173 @@
+//! A thread that takes the interpreter's lock.
+//!
+//! **Problem.** Waiting for the lock on a server thread can wait on any C extension. And a thread that waits for it while the interpreter ends
+//! is ended by `pthread_exit` (CPython 3.12, 3.13) or waits for ever (3.12, 3.14); whether the interpreter will end cannot be asked and
+//! acted upon in one step.
+//!
+//! **Why not `sys::thread::spawn`.** It catches panics around its closure, and a `pthread_exit` that unwinds into a catch aborts the process.
+//!
+//! **Algorithm.** A raw pthread per piece of work, with all signals blocked. Until it has the lock its frames own nothing: no lock, no
+//! destructor, only a pointer that nobody else gives up. It is detached; whoever wants the result waits on a condition with a time limit. Work that
+//! was given up before it began is not begun.
+//!
+//! **Price.** One short-lived thread per start, freeze and stop of a session; a lost one leaks its stack.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::api::Api;
+use crate::limits::{INTERPRETER_LOCK_SECONDS, INTERPRETER_WORK_SECONDS};
+
+/// Why work with the lock was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GilError {
+    #[error("Python is not running")]
+    NotRunning,
+    #[error("Python did not give its lock away within {INTERPRETER_LOCK_SECONDS} seconds")]
+    NoLock,
+    #[error("Python did not finish within {INTERPRETER_WORK_SECONDS} seconds")]
+    Stuck,
+    #[error("no thread could be started: {0}")]
+    NoThread(std::io::Error),
+}
+
+enum Stage<F, T> {
+    Waiting(F),
+    Running,
+    Done(T),
+    NotRunning,
+    GivenUp,
+}
+
+struct Shared<F, T> {
+    api: &'static Api,
+    stage: Mutex<Stage<F, T>>,
+    changed: Condvar,
+}
+
+/// Runs `work` with the interpreter's lock held and gives its result: right here if this thread holds the lock already, else on a thread
+/// of its own. `work` must not panic: nothing can catch it there.
+pub(super) fn with_gil<T, F>(api: &'static Api, work: F) -> Result<T, GilError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    if !api.is_running() {
+        return Err(GilError::NotRunning);
+    }
+    if api.is_held_here() {
+        return Ok(work());
+    }
+    let shared = Arc::new(Shared {
+        api,
+        stage: Mutex::new(Stage::Waiting(work)),
+        changed: Condvar::new(),
+    });
+    let for_thread = Arc::into_raw(Arc::clone(&shared)).cast_mut();
+    if let Err(error) = start(entry::<T, F>, for_thread.cast()) {
+        // SAFETY: from `into_raw` above; no thread was made to take it.
+        drop(unsafe { Arc::from_raw(for_thread) });
+        return Err(GilError::NoThread(error));
+    }
+    wait(&shared)
+}
+
+fn wait<F, T>(shared: &Shared<F, T>) -> Result<T, GilError> {
+    let began = Instant::now();
+    let mut stage = shared.stage.lock();
+    loop {
+        match std::mem::replace(&mut *stage, Stage::GivenUp) {
+            Stage::Done(result) => return Ok(result),
+            Stage::NotRunning => return Err(GilError::NotRunning),
+            Stage::GivenUp => return Err(GilError::Stuck),
+            present @ (Stage::Waiting(_) | Stage::Running) => {
+                let waiting = matches!(present, Stage::Waiting(_));
+                let seconds = if waiting {
+                    INTERPRETER_LOCK_SECONDS
+                } else {
+                    INTERPRETER_LOCK_SECONDS + INTERPRETER_WORK_SECONDS
+                };
+                let left = Duration::from_secs(seconds).saturating_sub(began.elapsed());
+                if left.is_zero() {
+                    // What was not begun stays given up.
+                    return Err(if waiting { GilError::NoLock } else { GilError::Stuck });
+                }
+                *stage = present;
+                shared.changed.wait_for(&mut stage, left);
+            }
+        }
+    }
+}
+
+/// The thread. Up to `PyGILState_Ensure` no frame owns anything that a `pthread_exit` would have to drop: the count that keeps `Shared` alive is
+/// taken up only after it, and a thread that is lost there leaks it.
+extern "C-unwind" fn entry<T, F: FnOnce() -> T>(argument: *mut c_void) -> *mut c_void {
+    let shared = argument.cast_const().cast::<Shared<F, T>>();
+    // SAFETY: `with_gil` gave this thread a count, which is not given back yet.
+    let api = unsafe { (*shared).api };
+    if !api.is_running() {
+        // SAFETY: that count, taken up once.
+        refuse(unsafe { Arc::from_raw(shared) });
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the interpreter is initialised; see the module's text for what may happen to this thread here.
+    let state = unsafe { (api.PyGILState_Ensure)() };
+    // SAFETY: that count, taken up once.
+    serve(unsafe { Arc::from_raw(shared) });
+    // SAFETY: pairs with the Ensure above, on the same thread.
+    unsafe { (api.PyGILState_Release)(state) };
+    std::ptr::null_mut()
+}
+
+fn refuse<F, T>(shared: Arc<Shared<F, T>>) {
+    let before = std::mem::replace(&mut *shared.stage.lock(), Stage::NotRunning);
+    shared.changed.notify_all();
+    drop(before);
+}
+
+fn serve<T, F: FnOnce() -> T>(shared: Arc<Shared<F, T>>) {
+    let before = std::mem::replace(&mut *shared.stage.lock(), Stage::Running);
+    let Stage::Waiting(work) = before else {
+        // Given up: nobody looks at the stage any more.
+        return;
+    };
+    let result = work();
+    // Who gave up meanwhile does not look; the result is dropped with the last count, here, with the lock held.
+    *shared.stage.lock() = Stage::Done(result);
+    shared.changed.notify_all();
+}
+
+fn start(entry: extern "C-unwind" fn(*mut c_void) -> *mut c_void, argument: *mut c_void) -> std::io::Result<()> {
+    // SAFETY: differs from what pthread_create's declaration wants only in that it may be unwound through, which C's caller allows:
+    // pthread_exit does just that.
+    let entry = unsafe {
+        std::mem::transmute::<extern "C-unwind" fn(*mut c_void) -> *mut c_void, extern "C" fn(*mut c_void) -> *mut c_void>(
+            entry,
+        )
+    };
+    let mut thread: libc::pthread_t = 0;
+    // SAFETY: the sets are plain data, filled before use; the mask that the new thread inherits is put back at once; the handle is
+    // detached once and not used again.
+    let code = unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        let masked = libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) == 0;
+        let code = libc::pthread_create(&mut thread, std::ptr::null(), entry, argument);
+        if masked {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        }
+        if code == 0 {
+            libc::pthread_detach(thread);
+        }
+        code
+    };
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::from_raw_os_error(code))
+    }
+}

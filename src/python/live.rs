@@ -1,0 +1,91 @@
+//! The session that the callbacks work for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::api::Api;
+use super::codes::Codes;
+use super::layout::Layout;
+use crate::shadow::ShadowTable;
+
+/// What the callbacks' cold path needs, alive for as long as any of them uses it.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) api: &'static Api,
+    /// Address of the object that marks the session; see [`super::context`].
+    pub(super) mark: usize,
+    pub(super) table: &'static ShadowTable,
+    pub(super) layout: Layout,
+    pub(super) codes: Mutex<Codes>,
+    /// Why names are no longer taken or callbacks no longer come, in a user's words.
+    degraded: Mutex<Option<String>>,
+    pub(super) cache_misses: AtomicU64,
+    pub(super) registration_failures: AtomicU64,
+    pub(super) callback_failures: AtomicU64,
+}
+
+static LIVE: Mutex<Option<Arc<Live>>> = Mutex::new(None);
+
+/// Threads that are in a callback's cold path now, of this or an earlier session.
+static INSIDE: AtomicU32 = AtomicU32::new(0);
+
+impl Live {
+    pub(super) fn new(api: &'static Api, mark: usize, table: &'static ShadowTable, layout: Layout) -> Live {
+        Live {
+            api,
+            mark,
+            table,
+            layout,
+            codes: Mutex::new(Codes::default()),
+            degraded: Mutex::new(None),
+            cache_misses: AtomicU64::new(0),
+            registration_failures: AtomicU64::new(0),
+            callback_failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes it the session that callbacks work for.
+    pub(super) fn begin(self: &Arc<Self>) {
+        *LIVE.lock() = Some(Arc::clone(self));
+    }
+
+    /// From now on callbacks find no session.
+    pub(super) fn end() {
+        *LIVE.lock() = None;
+    }
+
+    /// The session with this mark, if callbacks still work for it.
+    pub(super) fn of(mark: usize) -> Option<Arc<Live>> {
+        LIVE.lock().as_ref().filter(|live| live.mark == mark).cloned()
+    }
+
+    /// Notes why the session is not what it should be; the first reason stays.
+    pub(super) fn degrade(&self, reason: impl Into<String>) {
+        self.degraded.lock().get_or_insert(reason.into());
+    }
+
+    /// The reason given to [`Live::degrade`].
+    pub(super) fn degraded(&self) -> Option<String> {
+        self.degraded.lock().clone()
+    }
+}
+
+/// A thread enters a cold path. Not a guard: a thread that the ending interpreter ends inside must not count as gone.
+pub(super) fn enter_cold_path() {
+    // SeqCst, with the load in `nobody_inside`: either that sees this count, or this thread's later look for the session sees none.
+    INSIDE.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Ends what [`enter_cold_path`] began.
+pub(super) fn leave_cold_path() {
+    // Release, with the load in `nobody_inside`: who sees the count fall sees what was done inside.
+    INSIDE.fetch_sub(1, Ordering::Release);
+}
+
+/// Whether no thread is in a cold path. Once events are off and [`Live::end`] was called, a yes stays true.
+pub(super) fn nobody_inside() -> bool {
+    // SeqCst, with the additions in `enter_cold_path`; Acquire is part of it, with the subtractions.
+    INSIDE.load(Ordering::SeqCst) == 0
+}

@@ -1,0 +1,138 @@
+//! The thread that turns samples into call trees while a session runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, ThreadKey};
+use crate::native::SampleSource;
+use crate::profile::{MergeStats, Merger, ThreadProfile, Tree, WindowClock};
+use crate::sys::thread::{self, Worker};
+
+/// How long the thread waits for samples before it publishes its figures.
+const DRAIN_WAIT: Duration = Duration::from_millis(50);
+
+/// What the aggregation found so far, beside the trees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct MergeFigures {
+    /// What became of Python entries.
+    pub(super) merge: MergeStats,
+    /// Samples that had a shadow stack.
+    pub(super) snapshots: u64,
+    /// Samples whose shadow stack was being written.
+    pub(super) torn: u64,
+    /// Samples with at least one Python frame placed.
+    pub(super) attributed: u64,
+    /// Threads seen.
+    pub(super) threads: u32,
+}
+
+impl MergeFigures {
+    fn count(&mut self, sample: &Sample<'_>, merged: &MergeStats) {
+        match sample.python {
+            PythonPart::None => {}
+            PythonPart::Torn => self.torn += 1,
+            PythonPart::Frames { .. } => self.snapshots += 1,
+        }
+        self.attributed += u64::from(merged.placed > 0);
+        self.merge.add(merged);
+    }
+
+    /// Writes these figures over the places of `diagnostics` that the native side leaves empty.
+    pub(super) fn complete(&self, diagnostics: &mut SamplerDiagnostics) {
+        diagnostics.python_snapshots = self.snapshots;
+        diagnostics.python_torn = self.torn;
+        diagnostics.attributed = self.attributed;
+        diagnostics.entries_placed = self.merge.placed;
+        diagnostics.entries_missed = self.merge.missed;
+        diagnostics.entries_unanchored = self.merge.unanchored;
+    }
+}
+
+/// What is left when the thread has ended.
+#[derive(Debug)]
+pub(super) struct Aggregated {
+    /// In order of first sight.
+    pub(super) threads: Vec<ThreadProfile>,
+    /// All modules of the session.
+    pub(super) modules: Vec<Arc<Module>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    figures: Mutex<MergeFigures>,
+    result: Mutex<Option<Aggregated>>,
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub(super) struct Aggregator {
+    shared: Arc<Shared>,
+    worker: Worker,
+}
+
+impl Aggregator {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn start(source: SampleSource, clock: WindowClock) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let worker = thread::spawn("spark-aggregate", {
+            let shared = Arc::clone(&shared);
+            move || run(source, clock, &shared)
+        })?;
+        Ok(Aggregator { shared, worker })
+    }
+
+    /// Figures up to now.
+    pub(super) fn figures(&self) -> MergeFigures {
+        *self.shared.figures.lock()
+    }
+
+    /// Waits until it has taken what is still waiting. `None` when the thread panicked, with its trees. To be called once sampling has ended: that is
+    /// what ends the thread.
+    pub(super) fn finish(self) -> (MergeFigures, Option<Aggregated>) {
+        self.worker.join();
+        let figures = *self.shared.figures.lock();
+        (figures, self.shared.result.lock().take())
+    }
+}
+
+fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
+    let mut merger = Merger::new();
+    let mut threads: Vec<ThreadProfile> = Vec::new();
+    let mut places: HashMap<ThreadKey, usize> = HashMap::new();
+    let mut figures = MergeFigures::default();
+    let mut more = true;
+    while more {
+        more = source.drain(DRAIN_WAIT, &mut |sample| {
+            let merged = merger.merge(sample);
+            figures.count(sample, &merged.stats);
+            let place = *places.entry(sample.thread).or_insert_with(|| {
+                threads.push(ThreadProfile {
+                    key: sample.thread,
+                    name: String::new(),
+                    tree: Tree::new(),
+                });
+                threads.len() - 1
+            });
+            if let Some(thread) = threads.get_mut(place) {
+                thread
+                    .tree
+                    .add(merged.path, clock.window_at(sample.taken_at), sample.weight_nanos);
+            }
+        });
+        figures.threads = u32::try_from(threads.len()).unwrap_or(u32::MAX);
+        *shared.figures.lock() = figures;
+    }
+    for thread in &mut threads {
+        thread.name = source.thread_name(thread.key);
+    }
+    *shared.result.lock() = Some(Aggregated {
+        threads,
+        modules: source.modules(),
+    });
+}

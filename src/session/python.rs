@@ -1,0 +1,173 @@
+//! Python attribution as a session sees it.
+//!
+//! Attaching needs the interpreter's lock, which any C extension may hold for as long as it likes. So it runs on a worker of its own, and a session waits
+//! only [`limits::ATTACH_WAIT_MILLIS`] for it before it begins natively; Python frames then appear as soon as the interpreter answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::limits;
+use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState};
+use crate::native;
+use crate::python::{self, Attribution, Runtime, Unsupported};
+use crate::shadow::ShadowTable;
+use crate::sys::thread;
+
+#[derive(Debug)]
+enum Side {
+    /// Not attributed, or no longer.
+    Off(Ended),
+    /// A worker waits for the interpreter.
+    Attaching { version: String },
+    /// Frames are attributed.
+    On(Attribution),
+}
+
+/// What is left of an attribution, or why there was none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ended {
+    pub(super) diagnostics: PythonDiagnostics,
+    pub(super) codes: Vec<(CodeId, CodeInfo)>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    side: Mutex<Side>,
+    changed: Condvar,
+}
+
+/// Python attribution of one session, in whatever state it is.
+#[derive(Debug)]
+pub(super) struct PythonSide(Arc<Shared>);
+
+/// Why a session has no Python frames that ended while it still waited.
+const UNANSWERED: &str = "the session ended before the interpreter answered";
+
+fn off(state: PythonState, version: &str) -> Side {
+    let implementation = if version.is_empty() { "" } else { "CPython" };
+    let diagnostics = PythonDiagnostics {
+        state,
+        version: version.to_owned(),
+        implementation: implementation.to_owned(),
+        ..PythonDiagnostics::default()
+    };
+    Side::Off(Ended {
+        diagnostics,
+        codes: Vec::new(),
+    })
+}
+
+impl PythonSide {
+    /// Attaches, if there is a Python that can be. Returns when it is attached, when it is clear that it will not be, or after a short wait.
+    pub(super) fn attach(table: &'static ShadowTable) -> Self {
+        let shared = |side| {
+            Arc::new(Shared {
+                side: Mutex::new(side),
+                changed: Condvar::new(),
+            })
+        };
+        let runtime = match Runtime::discover() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let side = match &error {
+                    Unsupported::NoPython => off(PythonState::Absent, ""),
+                    Unsupported::TooOld(version)
+                    | Unsupported::Missing { version, .. }
+                    | Unsupported::Version(version) => off(PythonState::Unsupported(error.to_string()), version),
+                };
+                return PythonSide(shared(side));
+            }
+        };
+        let shared = shared(Side::Attaching {
+            version: runtime.version().to_owned(),
+        });
+        let started = thread::spawn("spark-python", {
+            let shared = Arc::clone(&shared);
+            move || attach_now(runtime, table, &shared)
+        });
+        if let Err(error) = started {
+            let why = format!("no thread could be started to attach to Python: {error}");
+            *shared.side.lock() = off(PythonState::Unsupported(why), runtime.version());
+        }
+        let mut side = shared.side.lock();
+        let limit = Duration::from_millis(limits::ATTACH_WAIT_MILLIS);
+        shared
+            .changed
+            .wait_while_for(&mut side, |side| matches!(side, Side::Attaching { .. }), limit);
+        drop(side);
+        PythonSide(shared)
+    }
+
+    /// Figures and state.
+    pub(super) fn diagnostics(&self) -> PythonDiagnostics {
+        match &*self.0.side.lock() {
+            Side::Off(ended) => ended.diagnostics.clone(),
+            Side::Attaching { version } => PythonDiagnostics {
+                state: PythonState::Attaching,
+                version: version.clone(),
+                implementation: "CPython".to_owned(),
+                ..PythonDiagnostics::default()
+            },
+            Side::On(attribution) => attribution.diagnostics(),
+        }
+    }
+
+    /// Freezes what code ids stand for, then switches monitoring off and lets Python go. Every further call gives the same.
+    pub(super) fn end(&self) -> Ended {
+        let before = {
+            let mut side = self.0.side.lock();
+            let left = match &*side {
+                Side::Off(ended) => return ended.clone(),
+                Side::Attaching { version } => off(PythonState::Unsupported(UNANSWERED.to_owned()), version),
+                Side::On(attribution) => Side::Off(Ended {
+                    diagnostics: attribution.diagnostics(),
+                    codes: Vec::new(),
+                }),
+            };
+            std::mem::replace(&mut *side, left)
+        };
+        // The interpreter's lock is waited for with no lock of ours held.
+        if let Side::On(attribution) = before {
+            let codes = attribution.freeze();
+            let ended = Ended {
+                diagnostics: attribution.diagnostics(),
+                codes,
+            };
+            drop(attribution);
+            *self.0.side.lock() = Side::Off(ended);
+        }
+        match &*self.0.side.lock() {
+            Side::Off(ended) => ended.clone(),
+            Side::Attaching { .. } | Side::On(_) => Ended::default(),
+        }
+    }
+
+    /// The same, if the calling thread holds the interpreter's lock: while it waits for our worker, nobody else could get it.
+    pub(super) fn end_if_lock_is_held_here(&self) {
+        if Runtime::discover().is_ok_and(|runtime| runtime.lock_is_held_here()) {
+            self.end();
+        }
+    }
+}
+
+fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
+    let unwinder = native::current_modules_unwinder();
+    let unwind = Arc::new(move |pc, sp, bp, callers: &mut Vec<(u64, u64)>| {
+        unwinder.unwind(pc, sp, bp, callers);
+    });
+    let result = python::attach(runtime, table, unwind);
+    let mut side = shared.side.lock();
+    if !matches!(*side, Side::Attaching { .. }) {
+        // The session has ended meanwhile. An attribution detaches when it is dropped, without our lock.
+        drop(side);
+        drop(result);
+        return;
+    }
+    *side = match result {
+        Ok(attribution) => Side::On(attribution),
+        Err(error) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
+    };
+    shared.changed.notify_all();
+}

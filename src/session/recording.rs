@@ -1,0 +1,208 @@
+//! A session that runs: the sampler, the aggregator and Python attribution, wired together.
+//!
+//! Order at the start: Python first (the shadow stacks must be ready before a sample looks at them), then the aggregator, then the sampler. At the end
+//! the reverse, with one step between: what Python code is called is frozen while monitoring is still on, so that no code object can have
+//! died and left its id to another.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::aggregator::{Aggregated, Aggregator};
+use super::control::StartRequest;
+use super::python::PythonSide;
+use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, Tid};
+use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
+use crate::profile::{MergeStats, WindowClock};
+use crate::shadow::ShadowTable;
+use crate::sys::clock;
+
+/// Why a session did not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BeginError {
+    /// The sampler could not be armed.
+    #[error(transparent)]
+    Sampler(#[from] native::StartError),
+    /// A thread of ours could not be started.
+    #[error("no thread could be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// Figures of a session at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) sampler: SamplerDiagnostics,
+    pub(super) python: PythonDiagnostics,
+    pub(super) merge: MergeStats,
+    pub(super) threads: u32,
+}
+
+/// What a session leaves behind.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) request: StartRequest,
+    pub(super) clock: WindowClock,
+    pub(super) started_at: MonotonicNanos,
+    pub(super) ended_at: MonotonicNanos,
+    pub(super) server_thread: Tid,
+    pub(super) figures: Figures,
+    pub(super) aggregated: Option<Aggregated>,
+    pub(super) codes: Vec<(CodeId, CodeInfo)>,
+}
+
+/// The parts that end with the session.
+#[derive(Debug)]
+struct Parts {
+    sampler: Option<Sampler>,
+    aggregator: Option<Aggregator>,
+    /// The last figures, once the parts are gone.
+    last: Figures,
+}
+
+/// A running session.
+#[derive(Debug)]
+pub(super) struct Recording {
+    request: StartRequest,
+    server_thread: Tid,
+    clock: WindowClock,
+    started_at: MonotonicNanos,
+    parts: Mutex<Parts>,
+    python: PythonSide,
+    python_loss_told: Mutex<bool>,
+}
+
+impl Recording {
+    /// Begins to sample the server thread.
+    ///
+    /// # Errors
+    /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
+    pub(super) fn begin(request: StartRequest, server_thread: Tid) -> Result<Self, BeginError> {
+        let table = ShadowTable::global();
+        let python = PythonSide::attach(table);
+        let started_at = clock::monotonic();
+        let window_clock = WindowClock::new(started_at, clock::wall());
+        let options = SamplerOptions {
+            interval_nanos: request.interval_micros * 1_000,
+            threads: ThreadSelection::Tids(vec![server_thread]),
+        };
+        let (sampler, source) = match native::start(options, table) {
+            Ok(started) => started,
+            Err(error) => {
+                python.end();
+                return Err(error.into());
+            }
+        };
+        let aggregator = match Aggregator::start(source, window_clock) {
+            Ok(aggregator) => aggregator,
+            Err(error) => {
+                drop(sampler);
+                python.end();
+                return Err(error.into());
+            }
+        };
+        Ok(Recording {
+            request,
+            server_thread,
+            clock: window_clock,
+            started_at,
+            parts: Mutex::new(Parts {
+                sampler: Some(sampler),
+                aggregator: Some(aggregator),
+                last: Figures::default(),
+            }),
+            python,
+            python_loss_told: Mutex::new(false),
+        })
+    }
+
+    /// What was asked for.
+    pub(super) fn request(&self) -> &StartRequest {
+        &self.request
+    }
+
+    /// The session's windows.
+    pub(super) fn clock(&self) -> WindowClock {
+        self.clock
+    }
+
+    /// Whole seconds since the start.
+    pub(super) fn elapsed_seconds(&self) -> u64 {
+        clock::monotonic().since(self.started_at) / 1_000_000_000
+    }
+
+    /// Time until the session is to end by itself, if it is.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let limit = Duration::from_secs(self.request.timeout_seconds?);
+        let elapsed = Duration::from_nanos(clock::monotonic().since(self.started_at));
+        Some(limit.saturating_sub(elapsed))
+    }
+
+    /// True when another library has replaced our signal handler.
+    pub(super) fn is_displaced(&self) -> bool {
+        self.parts.lock().sampler.as_ref().is_some_and(Sampler::is_displaced)
+    }
+
+    /// Why Python frames are no longer recorded, the first time it is asked after that happened.
+    pub(super) fn python_loss_to_tell(&self) -> Option<String> {
+        let PythonState::Degraded(why) = self.python.diagnostics().state else {
+            return None;
+        };
+        let told = std::mem::replace(&mut *self.python_loss_told.lock(), true);
+        (!told).then_some(why)
+    }
+
+    /// Figures up to now, or those of the end.
+    pub(super) fn figures(&self) -> Figures {
+        self.figures_of(&self.parts.lock())
+    }
+
+    fn figures_of(&self, parts: &Parts) -> Figures {
+        let (Some(sampler), Some(aggregator)) = (&parts.sampler, &parts.aggregator) else {
+            return parts.last.clone();
+        };
+        let merged = aggregator.figures();
+        let mut diagnostics = sampler.figures();
+        merged.complete(&mut diagnostics);
+        Figures {
+            sampler: diagnostics,
+            python: self.python.diagnostics(),
+            merge: merged.merge,
+            threads: merged.threads.max(1),
+        }
+    }
+
+    /// Lets Python go from the calling thread if nobody else could, see [`PythonSide::end_if_lock_is_held_here`].
+    pub(super) fn release_python_here(&self) {
+        self.python.end_if_lock_is_held_here();
+    }
+
+    /// Ends sampling and puts everything back as it was. The second call returns an empty result.
+    pub(super) fn finish(&self) -> Recorded {
+        let mut parts = self.parts.lock();
+        let mut last = self.figures_of(&parts);
+        if let Some(mut sampler) = parts.sampler.take() {
+            sampler.stop();
+            last.sampler = sampler.figures();
+        }
+        let ended_at = clock::monotonic();
+        let aggregated = parts.aggregator.take().and_then(|aggregator| {
+            let (merged, aggregated) = aggregator.finish();
+            merged.complete(&mut last.sampler);
+            last.merge = merged.merge;
+            aggregated
+        });
+        let python = self.python.end();
+        last.python = python.diagnostics;
+        parts.last = last.clone();
+        Recorded {
+            request: self.request.clone(),
+            clock: self.clock,
+            started_at: self.started_at,
+            ended_at,
+            server_thread: self.server_thread,
+            figures: last,
+            aggregated,
+            codes: python.codes,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! From what a session left behind to the file.
+
+use std::path::Path;
+
+use super::control::{Notice, Requester};
+use super::environment::Environment;
+use super::recording::Recorded;
+use super::ticks::Ticks;
+use super::unsaved::Unsaved;
+use crate::export::{self, Creator, Grouping, ProfileMetadata, Source, ThreadSelection};
+use crate::model::WallMillis;
+use crate::profile::{Snapshot, ThreadProfile, WindowStats};
+use crate::symbol::Symbolizer;
+use crate::sys::PrivateDir;
+
+/// Name of the folder that holds profiles, below the plugin's own.
+const PROFILES: &str = "profiles";
+
+/// Makes the profile of a session. Names are looked up here, which takes time.
+pub(super) fn make(recorded: Recorded, ticks: Ticks, environment: &Environment, comment: Option<String>) -> Unsaved {
+    let ended =
+        WallMillis(recorded.clock.wall_start(0).0 + (recorded.ended_at.since(recorded.started_at) / 1_000_000) as i64);
+    let samples = recorded.figures.sampler.samples;
+    let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
+    let snapshot = snapshot(recorded, ticks.windows);
+    let mut symbolizer = Symbolizer::new();
+    let data = export::encode(&snapshot, &mut symbolizer, &metadata);
+    Unsaved { data, ended, samples }
+}
+
+/// Writes a profile below the plugin's folder. `Err` gives the profile back, with the notice that tells why.
+pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, (Notice, Unsaved)> {
+    let saved = PrivateDir::open(&folder.join(PROFILES))
+        .and_then(|profiles| export::save(&profiles, &unsaved.data, unsaved.ended));
+    match saved {
+        Ok(path) => {
+            let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+            Ok(Notice::Saved {
+                path,
+                samples: unsaved.samples,
+                bytes,
+            })
+        }
+        Err(error) => Err((
+            Notice::SaveFailed {
+                reason: error.to_string(),
+                kept: true,
+            },
+            unsaved,
+        )),
+    }
+}
+
+fn metadata(
+    recorded: &Recorded,
+    ended: WallMillis,
+    ticks: u64,
+    environment: &Environment,
+    comment: Option<String>,
+) -> ProfileMetadata {
+    ProfileMetadata {
+        creator: creator(&recorded.request.requested_by),
+        started: recorded.clock.wall_start(0),
+        ended,
+        interval_micros: recorded.request.interval_micros,
+        ticks,
+        comment: comment.unwrap_or_default(),
+        endstone_version: environment.server_version.clone(),
+        minecraft_version: environment.minecraft_version.clone(),
+        brand: environment.server_name.clone(),
+        selection: ThreadSelection::Threads(vec![recorded.server_thread]),
+        grouping: Grouping::Separate,
+        show_interpreter: false,
+        sources: environment.plugins.iter().map(source).collect(),
+        sampler: recorded.figures.sampler.clone(),
+        merge: recorded.figures.merge,
+        python: recorded.figures.python.clone(),
+    }
+}
+
+fn creator(requester: &Requester) -> Creator {
+    match requester {
+        Requester::Console => Creator::Console,
+        Requester::Player { name, unique_id } => Creator::Player {
+            name: name.clone(),
+            unique_id: uuid(unique_id),
+        },
+    }
+}
+
+fn uuid(bytes: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn source(plugin: &super::environment::PluginInfo) -> Source {
+    Source {
+        name: plugin.name.clone(),
+        version: plugin.version.clone(),
+        author: plugin.authors.clone(),
+        description: plugin.description.clone(),
+        native_stem: plugin.native_stem.clone(),
+    }
+}
+
+/// The frozen profile: threads with the server thread first, and windows without a gap.
+fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
+    let (mut threads, modules) = match recorded.aggregated {
+        Some(aggregated) => (aggregated.threads, aggregated.modules),
+        None => (Vec::new(), Vec::new()),
+    };
+    threads.sort_by_key(|thread: &ThreadProfile| thread.key.tid != recorded.server_thread);
+    let last = recorded.clock.window_at(recorded.ended_at);
+    let mut windows = vec![WindowStats::default(); last as usize + 1];
+    for (window, stats) in ticks {
+        if let Some(place) = windows.get_mut(window as usize) {
+            *place = stats;
+        }
+    }
+    let session_millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;
+    for (number, window) in windows.iter_mut().enumerate() {
+        let begun = number as u64 * 60_000;
+        window.duration_millis = u32::try_from(session_millis.saturating_sub(begun).min(60_000)).unwrap_or(0);
+    }
+    Snapshot {
+        threads,
+        clock: recorded.clock,
+        first_window: 0,
+        windows,
+        modules,
+        codes: recorded.codes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_written_in_its_usual_form() {
+        let bytes = [
+            0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x12, 0xd3, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00,
+        ];
+        assert_eq!(uuid(&bytes), "123e4567-e89b-12d3-a456-426614174000");
+    }
+}

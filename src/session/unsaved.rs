@@ -1,0 +1,14 @@
+//! A profile that is not on disk yet.
+
+use crate::export::pb::SamplerData;
+use crate::model::WallMillis;
+
+/// A finished profile. It is dropped only once it has been written, replaced by a newer one that could not be written either, or thrown away on request.
+#[derive(Debug)]
+pub(super) struct Unsaved {
+    pub(super) data: SamplerData,
+    /// When the session ended; the file is named after it.
+    pub(super) ended: WallMillis,
+    /// Samples with a stack.
+    pub(super) samples: u64,
+}

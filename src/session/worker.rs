@@ -1,0 +1,199 @@
+//! The worker: carries out orders one after the other, looks after a running session, and goes when there is nothing left to do.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::control::{Notice, Requester, StartRequest, StopRequest};
+use super::recording::Recording;
+use super::report;
+use super::service::{Order, Phase, Shared};
+use super::unsaved::Unsaved;
+
+/// How often a running session is looked after.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// Told when the worker failed.
+const PANICKED: &str = "an internal error of the profiler; the server is not affected. Please report it with the text on the server's error output";
+
+/// Told when our signal handler was replaced during a session.
+const DISPLACED: &str =
+    "another library has taken over the SIGPROF signal, so no more samples can be taken; what was sampled is saved";
+
+/// Why the worker woke.
+enum Wake {
+    Order(Order),
+    TimeUp(Arc<Recording>),
+    Displaced(Arc<Recording>),
+    PythonLost(Requester, String),
+    ShutDown,
+    NothingLeft,
+}
+
+/// Runs until there is nothing left to do.
+pub(super) fn run(shared: &Shared) {
+    // What a panic left half done is dropped with the phase: signals and monitoring are restored by the parts' own Drop.
+    if panic::catch_unwind(AssertUnwindSafe(|| work(shared))).is_err() {
+        let by = {
+            let mut state = shared.state.lock();
+            let by = match std::mem::take(&mut state.phase) {
+                Phase::Starting { by, .. } => by,
+                Phase::Running(recording) => recording.request().requested_by.clone(),
+                Phase::Idle | Phase::Ending => Requester::Console,
+            };
+            state.orders.clear();
+            state.has_worker = false;
+            by
+        };
+        shared.ticks.end();
+        shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
+    }
+}
+
+fn work(shared: &Shared) {
+    loop {
+        match next(shared) {
+            Wake::Order(Order::Start(request)) => start(shared, request),
+            Wake::Order(Order::Stop(request)) => stop(shared, &request),
+            Wake::Order(Order::Cancel(by)) => cancel(shared, &by),
+            Wake::TimeUp(recording) => end(shared, &recording.request().requested_by, Some(Notice::TimedOut)),
+            Wake::Displaced(recording) => {
+                end(
+                    shared,
+                    &recording.request().requested_by,
+                    Some(Notice::Stopped(DISPLACED.to_owned())),
+                );
+            }
+            Wake::PythonLost(by, why) => shared.send(&by, Notice::PythonLost(why)),
+            Wake::ShutDown => end(shared, &Requester::Console, None),
+            Wake::NothingLeft => return,
+        }
+    }
+}
+
+/// Ends a session that nobody asked to end.
+fn end(shared: &Shared, by: &Requester, why: Option<Notice>) {
+    if let Some(why) = why {
+        shared.send(by, why);
+    }
+    stop(
+        shared,
+        &StopRequest {
+            save_to_file: true,
+            comment: None,
+            requested_by: by.clone(),
+        },
+    );
+}
+
+fn next(shared: &Shared) -> Wake {
+    let mut state = shared.state.lock();
+    loop {
+        if let Some(order) = state.orders.pop_front() {
+            return Wake::Order(order);
+        }
+        let Phase::Running(recording) = &state.phase else {
+            state.has_worker = false;
+            return Wake::NothingLeft;
+        };
+        if state.shutting_down {
+            return Wake::ShutDown;
+        }
+        let left = recording.time_left().unwrap_or(LOOK_AFTER);
+        if left.is_zero() {
+            return Wake::TimeUp(Arc::clone(recording));
+        }
+        if recording.is_displaced() {
+            return Wake::Displaced(Arc::clone(recording));
+        }
+        if let Some(why) = recording.python_loss_to_tell() {
+            return Wake::PythonLost(recording.request().requested_by.clone(), why);
+        }
+        shared.wake.wait_for(&mut state, left.min(LOOK_AFTER));
+    }
+}
+
+fn start(shared: &Shared, request: StartRequest) {
+    let by = request.requested_by.clone();
+    let Some(server_thread) = shared.ticks.server_thread() else {
+        shared.state.lock().phase = Phase::Idle;
+        shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
+        return;
+    };
+    match Recording::begin(request, server_thread) {
+        Ok(recording) => {
+            shared.ticks.begin(recording.clock());
+            let figures = recording.figures();
+            let notice = Notice::Started {
+                interval_micros: recording.request().interval_micros,
+                threads: figures.threads,
+                python: figures.python.state,
+            };
+            shared.state.lock().phase = Phase::Running(Arc::new(recording));
+            shared.send(&by, notice);
+        }
+        Err(error) => {
+            shared.state.lock().phase = Phase::Idle;
+            shared.send(&by, Notice::StartFailed(error.to_string()));
+        }
+    }
+}
+
+/// What there is to end.
+enum Ending {
+    Session(Arc<Recording>),
+    Unsaved(Unsaved),
+}
+
+/// Takes what is to be ended out of the state; `None` when there is nothing (a start that failed was told already).
+fn take(shared: &Shared) -> Option<Ending> {
+    let mut state = shared.state.lock();
+    let ending = match std::mem::take(&mut state.phase) {
+        Phase::Running(recording) => Ending::Session(recording),
+        _ => Ending::Unsaved(state.unsaved.take()?),
+    };
+    state.phase = Phase::Ending;
+    Some(ending)
+}
+
+fn stop(shared: &Shared, request: &StopRequest) {
+    let by = &request.requested_by;
+    let unsaved = match take(shared) {
+        Some(Ending::Session(recording)) => {
+            let recorded = recording.finish();
+            let ticks = shared.ticks.end();
+            shared.send(
+                by,
+                Notice::Exporting {
+                    samples: recorded.figures.sampler.samples,
+                },
+            );
+            let environment = shared.environment.lock().clone();
+            report::make(recorded, ticks, &environment, request.comment.clone())
+        }
+        Some(Ending::Unsaved(unsaved)) => unsaved,
+        None => return,
+    };
+    let (notice, unsaved) = match report::save(&shared.folder, unsaved) {
+        Ok(notice) => (notice, None),
+        Err((notice, unsaved)) => (notice, Some(unsaved)),
+    };
+    let mut state = shared.state.lock();
+    state.phase = Phase::Idle;
+    state.unsaved = unsaved.or(state.unsaved.take());
+    drop(state);
+    shared.send(by, notice);
+}
+
+fn cancel(shared: &Shared, by: &Requester) {
+    match take(shared) {
+        Some(Ending::Session(recording)) => {
+            drop(recording.finish());
+            shared.ticks.end();
+        }
+        Some(Ending::Unsaved(unsaved)) => drop(unsaved),
+        None => return,
+    }
+    shared.state.lock().phase = Phase::Idle;
+    shared.send(by, Notice::Cancelled);
+}

@@ -1,0 +1,87 @@
+//! CPythons on this machine that a test can embed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One CPython with a shared library.
+#[derive(Clone, Debug)]
+pub struct Python {
+    #[allow(dead_code)] // Each program that uses this file uses its own part.
+    pub version: String,
+    pub library: PathBuf,
+    pub home: PathBuf,
+    /// For a Python that brings its own C library: the loader and the folder to run programs with.
+    pub loader: Option<(PathBuf, PathBuf)>,
+}
+
+impl Python {
+    /// A command that runs this very test binary with the Python's own C library, if it brings one.
+    pub fn this_program(&self) -> Command {
+        let program = std::env::current_exe().unwrap();
+        let mut command = match &self.loader {
+            Some((loader, libraries)) => {
+                let mut command = Command::new(loader);
+                command.arg("--library-path").arg(libraries).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command
+            .env("PYTHONHOME", &self.home)
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+}
+
+const ASK: &str = "import sys,sysconfig as s;\
+    print(sys.version.split()[0]);print(s.get_config_var('LIBDIR'));print(s.get_config_var('INSTSONAME'));print(sys.prefix)";
+
+/// Asks an executable; `None` when it does not run, is another version or has no shared library.
+fn ask(executable: &Path, minor: &str) -> Option<Python> {
+    let output = Command::new(executable).arg("-c").arg(ASK).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let [version, folder, library, home] = text.lines().collect::<Vec<_>>().try_into().ok()?;
+    let library = Path::new(folder).join(library);
+    (output.status.success() && version.starts_with(&format!("{minor}.")) && library.exists()).then(|| Python {
+        version: version.to_owned(),
+        library,
+        home: PathBuf::from(home),
+        loader: None,
+    })
+}
+
+/// A tree of unpacked Debian packages, C library included.
+fn unpacked(tree: &Path, minor: &str) -> Option<Python> {
+    let libraries = tree.join("usr/lib/x86_64-linux-gnu");
+    let loader = libraries.join("ld-linux-x86-64.so.2");
+    let library = libraries.join(format!("libpython{minor}.so.1.0"));
+    (loader.exists() && library.exists()).then(|| Python {
+        version: minor.to_owned(),
+        library,
+        home: tree.join("usr"),
+        loader: Some((loader, libraries)),
+    })
+}
+
+/// The CPython of version `minor` (like `3.13`): on the path, with pyenv, or unpacked in one of the folders of `SPARK_TEST_PYTHONS` or in
+/// `target/pythons`.
+pub fn find(minor: &str) -> Option<Python> {
+    let name = format!("python{minor}");
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+    let pyenv = std::env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv")));
+    if let Some(versions) = pyenv.and_then(|root| std::fs::read_dir(root.join("versions")).ok()) {
+        folders.extend(versions.flatten().map(|version| version.path().join("bin")));
+    }
+    let trees = std::env::split_paths(&std::env::var_os("SPARK_TEST_PYTHONS").unwrap_or_default())
+        .collect::<Vec<_>>()
+        .into_iter()
+        .chain([Path::new(env!("CARGO_MANIFEST_DIR")).join("target/pythons")]);
+    folders
+        .iter()
+        .map(|folder| folder.join(&name))
+        .filter(|executable| executable.exists())
+        .find_map(|executable| ask(&executable, minor))
+        .or_else(|| trees.into_iter().find_map(|tree| unpacked(&tree.join(minor), minor)))
+}
