@@ -7,19 +7,17 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
-#[path = "python/unwinding.rs"]
-mod unwinding;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use endstone_spark::model::{CodeId, PythonState};
+use endstone_spark::model::{CodeId, PythonPart, PythonState, StackEnd};
+use endstone_spark::native::{self, SamplerOptions, ThreadSelection, Unwinder, current_modules_unwinder};
 use endstone_spark::python::{Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use interpreter::{Interpreter, Object};
-use unwinding::Unwinder;
 
 const VERSIONS: [&str; 4] = ["3.12", "3.13", "3.14", "3.15"];
 const CHILD: &str = "SPARK_TEST_LIBPYTHON";
@@ -37,15 +35,23 @@ static PYTHON: OnceLock<Interpreter> = OnceLock::new();
 static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 
+/// Return addresses and stack pointers after the returns, from here outwards.
+#[inline(never)]
+fn unwind_here(frames: &mut Vec<(u64, u64)>) {
+    let (pc, sp, bp): (u64, u64, u64);
+    // SAFETY: reads three registers at one point.
+    unsafe {
+        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) bp);
+    }
+    assert_eq!(UNWINDER.get().unwrap().unwind(pc, sp, bp, frames), StackEnd::Root);
+}
+
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     let python = PYTHON.get().unwrap();
     let mut buffer = ReadBuffer::new();
     let read = ShadowTable::global().read(current_tid(), &mut buffer);
     let mut frames = Vec::new();
-    UNWINDER
-        .get()
-        .unwrap()
-        .unwind_here(&mut |_, stack_pointer| frames.push(stack_pointer));
+    unwind_here(&mut frames);
     let mut check = Check {
         truth: python.true_stack(),
         shadow: Err(read),
@@ -54,7 +60,10 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     };
     if let ShadowRead::Frames { count, hidden } = read {
         let entries = buffer.entries(count);
-        check.unplaced = entries.iter().filter(|entry| !frames.contains(&entry.anchor)).count();
+        check.unplaced = entries
+            .iter()
+            .filter(|entry| !frames.iter().any(|frame| frame.1 == entry.anchor))
+            .count();
         check.ordered = entries.is_sorted_by(|outer, inner| outer.anchor >= inner.anchor);
         check.shadow = Ok((entries.iter().map(|entry| entry.code).collect(), hidden));
     }
@@ -86,6 +95,56 @@ fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>) {
     (checks.len(), wrong)
 }
 
+/// What the real sampler saw.
+#[derive(Default, Debug)]
+struct Sampled {
+    samples: u64,
+    whole: u64,
+    with_python: u64,
+    torn: u64,
+    placed: u64,
+    unplaced: u64,
+    disordered: u64,
+}
+
+/// Samples this thread while `act` runs, and looks for each anchor among the native frames of the same sample.
+fn sample<T>(act: impl FnOnce() -> T) -> (T, Sampled) {
+    let options = SamplerOptions {
+        interval_nanos: 500_000,
+        threads: ThreadSelection::Tids(vec![current_tid()]),
+    };
+    let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut seen = Sampled::default();
+        let mut visit = |sample: &endstone_spark::model::Sample<'_>| {
+            seen.samples += 1;
+            if sample.end != StackEnd::Root || sample.omitted > 0 {
+                return;
+            }
+            seen.whole += 1;
+            match sample.python {
+                PythonPart::None => {}
+                PythonPart::Torn => seen.torn += 1,
+                PythonPart::Frames { entries, .. } => {
+                    seen.with_python += 1;
+                    let placed = entries
+                        .iter()
+                        .filter(|entry| sample.native.iter().any(|frame| frame.cfa == entry.anchor));
+                    let placed = placed.count() as u64;
+                    seen.placed += placed;
+                    seen.unplaced += entries.len() as u64 - placed;
+                    seen.disordered += u64::from(!entries.is_sorted_by(|outer, inner| outer.anchor >= inner.anchor));
+                }
+            }
+        };
+        while source.drain(std::time::Duration::from_millis(100), &mut visit) {}
+        seen
+    });
+    let result = act();
+    sampler.stop();
+    (result, reader.join().unwrap())
+}
+
 /// The child: runs only when the parent asked for it.
 #[test]
 fn child() {
@@ -94,18 +153,16 @@ fn child() {
     PYTHON.set(python).ok().unwrap();
     python.add_function(c"check", check);
     python.run(include_str!("programs/truth.py"));
-    // All libraries that the program needs are loaded once it has run.
-    let unwinder = UNWINDER.get_or_init(|| {
-        python.run("import _asyncio, _json, _heapq, _bisect, _contextvars");
-        Unwinder::new()
-    });
+    // All libraries that the program needs are loaded before the unwinder looks at them.
+    python.run(
+        "import _asyncio, _json, _heapq, _bisect, _contextvars, _datetime, _struct, _random, _socket, select, math",
+    );
+    let unwinder = UNWINDER.get_or_init(current_modules_unwinder);
     let runtime = Runtime::discover().unwrap();
-    for round in 1..=3 {
+    for round in 1..=2 {
         let attribution = python.unlocked(|| {
             let unwind = |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
-                unwinder.unwind(&mut unwinding::Cache::new_in(), pc, sp, bp, &mut |ra, sp| {
-                    out.push((ra, sp))
-                });
+                unwinder.unwind(pc, sp, bp, out);
             };
             attach(runtime, ShadowTable::global(), Arc::new(unwind)).unwrap()
         });
@@ -115,6 +172,7 @@ fn child() {
             attribution.anchor_distances()
         );
         python.run("everything()\non_threads()\neverything()");
+        let ((), sampled) = sample(|| python.run("unchecked(2)"));
         let names = attribution
             .freeze()
             .into_iter()
@@ -123,12 +181,17 @@ fn child() {
         let figures = attribution.diagnostics();
         python.unlocked(|| attribution.detach()).unwrap();
         let (checks, wrong) = judge(&names);
-        println!("{checks} checks, {} wrong; {figures:?}", wrong.len());
+        println!("{checks} checks, {} wrong; {sampled:?}; {figures:?}", wrong.len());
         for text in wrong.iter().take(10) {
             println!("{text}");
         }
         assert!(checks > 2_000, "the program did not run");
         assert!(wrong.is_empty());
+        assert!(
+            sampled.with_python > 100 && sampled.placed > 1_000,
+            "the sampler did not run"
+        );
+        assert_eq!((sampled.unplaced, sampled.disordered, sampled.torn), (0, 0, 0));
         assert_eq!(figures.state, PythonState::Active);
         python.run("import sys\nassert all(sys.monitoring.get_tool(i) is None for i in range(6))");
     }

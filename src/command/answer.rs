@@ -95,6 +95,10 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
             Line::new().bad("The server has not ticked yet. Try again when it has finished starting.")
         }
         Refusal::ShuttingDown => Line::new().bad("The plugin is being disabled."),
+        Refusal::NoThread(why) => Line::new().bad(format!(
+            "The system gives the profiler no thread to work on: {}.",
+            reason(why)
+        )),
     }
 }
 

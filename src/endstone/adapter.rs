@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::abi::{CxxFunction, Plugin, Server, UniqueId};
+use super::image;
 use super::pure::pure;
 use crate::command::{Audience, answer_notice, clean_text};
 use crate::limits;
+use crate::model::plugin_stem;
 use crate::session::{Control, Environment, Outgoing, PluginInfo, Requester, Service, TickSample};
 use crate::sys::{clock, thread};
 
@@ -18,9 +20,6 @@ const ENVIRONMENT_TICKS: u32 = 1_200;
 /// Why the profiler did not begin or did not end well.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdapterError {
-    /// No thread.
-    #[error("its worker thread could not be started ({0})")]
-    NoWorker(std::io::Error),
     /// No scheduler, or it refused.
     #[error("the server's scheduler did not take its tick task")]
     NoTask,
@@ -61,9 +60,7 @@ unsafe impl Sync for HostAddress {}
 impl Adapter {
     /// Starts the profiler's service and its tick task.
     pub(super) fn enable(server: Server<'_>, plugin: Plugin<'_>, folder: PathBuf) -> Result<Self, AdapterError> {
-        let service = pure(|| Service::new(folder))
-            .map_err(AdapterError::Panic)?
-            .map_err(AdapterError::NoWorker)?;
+        let service = pure(|| Service::new(folder)).map_err(AdapterError::Panic)?;
         let ticker = Arc::new(Ticker {
             enabled: AtomicBool::new(true),
             ticks: AtomicU32::new(0),
@@ -218,12 +215,13 @@ fn gather(server: Server<'_>) -> Gathered {
     let plugins = plugins
         .into_iter()
         .take(limits::PLUGINS)
-        .filter_map(Plugin::description)
-        .map(|description| PluginInfo {
+        .filter_map(|plugin| Some((plugin.description()?, plugin.description_code())))
+        .map(|(description, code)| PluginInfo {
             name: description.name.to_text().into_owned(),
             version: description.version.to_text().into_owned(),
             authors: description.authors.to_texts().join(", "),
             description: description.description.to_text().into_owned(),
+            native_stem: image::file_of(code).and_then(|file| plugin_stem(&file)),
         })
         .collect();
     Gathered {
@@ -250,6 +248,7 @@ impl Gathered {
                     version: short(&plugin.version),
                     authors: short(&plugin.authors),
                     description: short(&plugin.description),
+                    native_stem: plugin.native_stem.clone(),
                 })
                 .collect(),
         }

@@ -34,7 +34,11 @@ fn build_id_on_disk() -> Option<Vec<u8>> {
 
 /// The file that this code was loaded from.
 fn path() -> Option<PathBuf> {
-    let address = path as *const c_void;
+    file_of(path as *const c_void)
+}
+
+/// The file that holds this address.
+pub(super) fn file_of(address: *const c_void) -> Option<PathBuf> {
     let mut info = libc::Dl_info {
         dli_fname: std::ptr::null(),
         dli_fbase: std::ptr::null_mut(),
@@ -46,7 +50,7 @@ fn path() -> Option<PathBuf> {
     if found == 0 || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: dladdr found our own image, whose name is a terminated string that lives as long as the image, and that is for ever.
+    // SAFETY: dladdr found an image, whose name is a terminated string that lives as long as the image; images come and go on this thread only.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

@@ -10,18 +10,12 @@ use super::shorten::bounded;
 use super::sources::Sources;
 use crate::limits::NAME_CHARS;
 use crate::profile::{Snapshot, ThreadProfile};
-use crate::symbol::Symbolizer;
 
-/// Encodes a snapshot, with native frames named from the modules' files. The same input gives the same bytes.
+/// Encodes a snapshot. Native frames are named by `native`, a [`crate::symbol::Symbolizer`]. The same input gives the same bytes.
 ///
 /// Every time in the result is a sum of sampled times: frames that are left out, folded or cut give theirs to the frames that stand for
 /// them.
-pub fn encode(snapshot: &Snapshot, symbolizer: &mut Symbolizer, metadata: &ProfileMetadata) -> pb::SamplerData {
-    encode_with(snapshot, &mut |module, rva| symbolizer.resolve(module, rva), metadata)
-}
-
-/// [`encode`] with native frames named by `native`.
-pub fn encode_with(snapshot: &Snapshot, native: &mut NativeNames<'_>, metadata: &ProfileMetadata) -> pb::SamplerData {
+pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &ProfileMetadata) -> pb::SamplerData {
     let mut names = FrameNames::new(snapshot, native, metadata.show_interpreter);
     let layouts: Vec<(String, Layout)> = groups(&snapshot.threads, metadata.grouping)
         .into_iter()
@@ -41,9 +35,7 @@ pub fn encode_with(snapshot: &Snapshot, native: &mut NativeNames<'_>, metadata: 
         .map(|(name, layout)| thread_node(name, layout.ordered(&rank, first_window, windows), &names))
         .collect();
     let sources = Sources::of(&names, snapshot, &metadata.sources);
-    let unknown_codes = names.unknown_codes();
-
-    let mut metadata = metadata.encode(unknown_codes);
+    let mut metadata = metadata.encode(names.unknown_codes(), &names.coverage());
     metadata.sources = sources.metadata;
     pb::SamplerData {
         metadata: Some(metadata),

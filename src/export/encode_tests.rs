@@ -7,7 +7,7 @@ use prost::Message;
 
 use super::*;
 use crate::export::Source;
-use crate::export::test_support::{code, metadata, module, native, python, snapshot, thread};
+use crate::export::test_support::{Names, code, metadata, module, native, python, snapshot, thread};
 use crate::limits::EXPORT_DEPTH;
 use crate::model::{Category, CodeId, CodeInfo, Module, StackEnd};
 use crate::profile::{FrameKey, Tree, WindowStats};
@@ -51,6 +51,7 @@ fn sample() -> Snapshot {
     stack(&[python(1), native(2, 0x1c)], 1, 2);
     stack(&[native(3, 0x44)], 1, 8);
     stack(&[native(2, 0x104)], 1, 1);
+    stack(&[native(2, 0x1f0)], 1, 2);
     tree.add(
         &[FrameKey::Ended(StackEnd::NoUnwindData), native(1, 0x90)],
         1,
@@ -82,7 +83,7 @@ fn plugin(module: &str, name: &str) -> CodeInfo {
 }
 
 fn encoded(snapshot: &Snapshot, metadata: &ProfileMetadata) -> pb::SamplerData {
-    encode_with(snapshot, &mut names, metadata)
+    encode(snapshot, &mut Names(names), metadata)
 }
 
 /// The tree as indented lines with milliseconds per window.
@@ -109,15 +110,15 @@ fn text(data: &pb::SamplerData) -> String {
 #[test]
 fn the_tree_reads_as_a_server_owner_expects() {
     let expected = "\
-bedrock_server [150.0, 54.0]
-  bedrock_server.f1 [150.0, 51.0]
-    bedrock_server.f2 [150.0, 51.0]
-      bedrock_server.f2 [150.0, 51.0]
+bedrock_server [150.0, 56.0]
+  bedrock_server.f1 [150.0, 53.0]
+    bedrock_server.f2 [150.0, 53.0]
+      bedrock_server.f2 [150.0, 53.0]
         [Python] my_plugin.main.MyPlugin.on_tick [50.0, 42.0]
           [Python] json.loads [0.0, 40.0]
           libpython3_13.list_sort [30.0, 0.0]
             [Python] my_plugin.main.key [30.0, 0.0]
-        libpython3_13.libpython3_13+0x104 [0.0, 1.0]
+        libpython3_13.libpython3_13+0x100 [0.0, 3.0]
         native_plugin.f4 [0.0, 8.0]
   native.callers not found: no unwind data [0.0, 3.0]
     bedrock_server.f9 [0.0, 3.0]
@@ -203,7 +204,7 @@ fn threads_group_as_asked() {
     metadata.grouping = Grouping::AllInOne;
     assert_eq!(names(&metadata), ["All"]);
     let total: f64 = encoded(&sample(), &metadata).threads[0].times.iter().sum();
-    assert_eq!(total, 150.0 + 54.0 + 15.0);
+    assert_eq!(total, 150.0 + 56.0 + 15.0);
 }
 
 #[test]

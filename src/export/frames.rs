@@ -6,12 +6,35 @@ use std::sync::Arc;
 use super::glue;
 use super::shorten::shorten;
 use crate::limits::{CLASS_CHARS, NAME_CHARS};
-use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd};
+use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd, plugin_stem};
 use crate::profile::{FrameKey, Snapshot};
+use crate::symbol::Symbolizer;
 
-/// Looks up the function that holds an address of a module (see [`crate::model::NativeFrame::rva`]): its full name, demangled, without
-/// parameters; `None` when no function of known extent holds it.
-pub type NativeNames<'a> = dyn FnMut(&Module, u64) -> Option<String> + 'a;
+/// Names the functions of modules. Addresses are those of [`crate::model::NativeFrame::rva`].
+pub trait NativeNames {
+    /// The full name, demangled, without parameters; `None` when no function of known extent holds the address.
+    fn function(&mut self, module: &Module, rva: u64) -> Option<String>;
+
+    /// First address of the function, where that is known of a function without a name.
+    fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64>;
+
+    /// Why the module has no names at all, in a user's words; `None` when it has some, or was not asked for yet.
+    fn problem(&self, module: &Module) -> Option<String>;
+}
+
+impl NativeNames for Symbolizer {
+    fn function(&mut self, module: &Module, rva: u64) -> Option<String> {
+        self.resolve(module, rva)
+    }
+
+    fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64> {
+        Symbolizer::function_start(self, module, rva)
+    }
+
+    fn problem(&self, module: &Module) -> Option<String> {
+        Symbolizer::problem(self, module).map(ToString::to_string)
+    }
+}
 
 /// Class of frames that stand for something of ours rather than for code. The viewer shows `class.method()`.
 const OWN_CLASS: &str = "[spark]";
@@ -50,12 +73,29 @@ pub struct Named {
 pub struct FrameNames<'a> {
     modules: HashMap<ModuleId, &'a Module>,
     codes: HashMap<CodeId, &'a CodeInfo>,
-    native: &'a mut NativeNames<'a>,
+    native: &'a mut dyn NativeNames,
     show_interpreter: bool,
     named: HashMap<FrameKey, Named>,
     ids: HashMap<FrameName, u32>,
     names: Vec<FrameName>,
     origins: Vec<Origin>,
+    /// Addresses with and without a name.
+    coverage: HashMap<ModuleId, (u64, u64)>,
+}
+
+/// How well a module's frames could be named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModuleCoverage {
+    /// The class of its frames.
+    pub class: String,
+    /// Its build id, with which other tools can find its names.
+    pub build_id: Option<String>,
+    /// Distinct addresses that have a name.
+    pub named: u64,
+    /// Distinct addresses that have none.
+    pub nameless: u64,
+    /// Why it has no names at all.
+    pub problem: Option<String>,
 }
 
 /// Where the frames of one name come from.
@@ -79,7 +119,7 @@ impl std::fmt::Debug for FrameNames<'_> {
 
 impl<'a> FrameNames<'a> {
     /// Names for the frames of `snapshot`. `show_interpreter` keeps the interpreter's glue.
-    pub fn new(snapshot: &'a Snapshot, native: &'a mut NativeNames<'a>, show_interpreter: bool) -> Self {
+    pub fn new(snapshot: &'a Snapshot, native: &'a mut dyn NativeNames, show_interpreter: bool) -> Self {
         FrameNames {
             modules: snapshot
                 .modules
@@ -93,6 +133,7 @@ impl<'a> FrameNames<'a> {
             ids: HashMap::new(),
             names: Vec::new(),
             origins: Vec::new(),
+            coverage: HashMap::new(),
         }
     }
 
@@ -141,6 +182,23 @@ impl<'a> FrameNames<'a> {
         self.names.iter().zip(self.origins.iter().copied())
     }
 
+    /// Modules with frames, by id.
+    pub fn coverage(&self) -> Vec<ModuleCoverage> {
+        let mut ids: Vec<&ModuleId> = self.coverage.keys().collect();
+        ids.sort_unstable();
+        let covered = |id: &ModuleId| {
+            let (module, (named, nameless)) = (self.modules.get(id)?, self.coverage.get(id)?);
+            Some(ModuleCoverage {
+                class: native_class(module),
+                build_id: module.build_id.as_ref().map(ToString::to_string),
+                named: *named,
+                nameless: *nameless,
+                problem: self.native.problem(module),
+            })
+        };
+        ids.into_iter().filter_map(covered).collect()
+    }
+
     /// Python code objects that were named and of which nothing is known.
     pub fn unknown_codes(&self) -> u64 {
         let unknown = |key: &&FrameKey| matches!(key, FrameKey::Python(id) if !self.codes.contains_key(id));
@@ -153,12 +211,18 @@ impl<'a> FrameNames<'a> {
         };
         let short = module.short_name();
         let class = native_class(module);
-        let (method, glue) = match (self.native)(module, rva) {
+        let (named, nameless) = self.coverage.entry(id).or_default();
+        let (method, glue) = match self.native.function(module, rva) {
             Some(function) => {
+                *named += 1;
                 let glue = glue::is_interpreter(&short) && glue::is_glue(&function);
                 (function, glue)
             }
-            None => (format!("{class}+{rva:#x}"), false),
+            None => {
+                *nameless += 1;
+                let start = self.native.function_start(module, rva).unwrap_or(rva);
+                (format!("{class}+{start:#x}"), false)
+            }
         };
         let name = FrameName {
             class,
@@ -230,20 +294,10 @@ pub fn python_class(code: &CodeInfo) -> String {
 /// The class of a module's functions: its file name without endings; dots become underscores, because the viewer dims everything up to the
 /// last one. The copies that Endstone loads plugins from (`plugins/.local/<stem>-<hash>.so`) lose their hash.
 pub fn native_class(module: &Module) -> String {
-    let short = module.short_name();
-    let mut stem = short.strip_suffix(" (deleted)").unwrap_or(&short);
-    let in_local_copies = module
-        .path
-        .parent()
-        .and_then(|folder| folder.file_name())
-        .is_some_and(|name| name == ".local");
-    if in_local_copies
-        && let Some((before, hash)) = stem.rsplit_once('-')
-        && hash.len() >= 8
-        && hash.chars().all(|c| c.is_ascii_hexdigit())
-    {
-        stem = before;
-    }
+    let stem = plugin_stem(&module.path).unwrap_or_else(|| {
+        let short = module.short_name();
+        short.strip_suffix(" (deleted)").unwrap_or(&short).to_owned()
+    });
     presentable(&stem.replace('.', "_"), CLASS_CHARS)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::export::test_support::{code, module, snapshot};
+use crate::export::test_support::{Names, code, module, snapshot};
 
 fn one(key: FrameKey, show_interpreter: bool, function: Option<&str>) -> (FrameName, Named) {
     let mut snapshot = snapshot();
@@ -16,7 +16,7 @@ fn one(key: FrameKey, show_interpreter: bool, function: Option<&str>) -> (FrameN
         (CodeId::new(2), code("", "", "", 0)),
         (CodeId::new(3), code("script.py", "f()", "x", 1)),
     ];
-    let mut native = |_: &Module, _: u64| function.map(str::to_owned);
+    let mut native = Names(|_: &Module, _: u64| function.map(str::to_owned));
     let mut names = FrameNames::new(&snapshot, &mut native, show_interpreter);
     let named = names.name(key);
     (names.names()[named.name as usize].clone(), named)

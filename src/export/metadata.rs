@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::frames::ModuleCoverage;
 use super::pb;
 use super::shorten::bounded;
 use super::sources::Source;
@@ -91,8 +92,8 @@ pub struct ProfileMetadata {
 }
 
 impl ProfileMetadata {
-    /// As spark's message, without the sources. `unknown_codes` is the number of Python code objects in the trees that nothing is known of.
-    pub(super) fn encode(&self, unknown_codes: u64) -> pb::SamplerMetadata {
+    /// As spark's message, without the sources. `unknown_codes` is the number of Python code objects in the trees that nothing is known of, `modules` those with frames in the trees.
+    pub(super) fn encode(&self, unknown_codes: u64, modules: &[ModuleCoverage]) -> pb::SamplerMetadata {
         let ticks = i32::try_from(self.ticks).unwrap_or(i32::MAX);
         pb::SamplerMetadata {
             creator: Some(self.creator.encode()),
@@ -122,6 +123,7 @@ impl ProfileMetadata {
             number_of_ticks: ticks,
             sources: BTreeMap::new(),
             extra_platform_metadata: BTreeMap::from([
+                ("Native modules".to_owned(), native_modules(modules).to_string()),
                 ("Sampling".to_owned(), self.sampling().to_string()),
                 (
                     "Python attribution".to_owned(),
@@ -229,6 +231,31 @@ impl ProfileMetadata {
             map.extend(figures);
         }
     }
+}
+
+/// By class: where the names of native frames come from, and why some are missing.
+fn native_modules(modules: &[ModuleCoverage]) -> Value {
+    let mut all = serde_json::Map::new();
+    for module in modules {
+        let mut figures = serde_json::Map::new();
+        figures.insert("addresses with name".to_owned(), module.named.into());
+        figures.insert("addresses without name".to_owned(), module.nameless.into());
+        let texts = [("build id", &module.build_id), ("no names because", &module.problem)];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                figures.insert(key.to_owned(), text.as_str().into());
+            }
+        }
+        // A library that was loaded twice, or two of one name.
+        let mut key = module.class.clone();
+        let mut number = 2;
+        while all.contains_key(&key) {
+            key = format!("{} #{number}", module.class);
+            number += 1;
+        }
+        all.insert(key, figures.into());
+    }
+    all.into()
 }
 
 impl Creator {

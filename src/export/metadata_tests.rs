@@ -3,7 +3,7 @@ use crate::export::test_support::metadata;
 use crate::model::Losses;
 
 fn extra(metadata: &ProfileMetadata, name: &str) -> Value {
-    serde_json::from_str(&metadata.encode(3).extra_platform_metadata[name]).unwrap()
+    serde_json::from_str(&metadata.encode(3, &[]).extra_platform_metadata[name]).unwrap()
 }
 
 #[test]
@@ -48,8 +48,28 @@ fn odd_input_stays_within_the_schema() {
     metadata.ticks = u64::MAX;
     metadata.interval_micros = u64::MAX;
     metadata.comment = format!("a\n<b>{}", "x".repeat(10_000));
-    let encoded = metadata.encode(0);
+    let encoded = metadata.encode(0, &[]);
     assert_eq!((encoded.number_of_ticks, encoded.interval), (i32::MAX, i32::MAX));
     assert!(encoded.comment.starts_with("a <b>x"));
     assert_eq!(encoded.comment.chars().count(), COMMENT_CHARS);
+}
+
+#[test]
+fn modules_say_how_well_they_are_named() {
+    let module = |build_id: Option<&str>, problem: Option<&str>| ModuleCoverage {
+        class: "libx".to_owned(),
+        build_id: build_id.map(str::to_owned),
+        named: 3,
+        nameless: 1,
+        problem: problem.map(str::to_owned),
+    };
+    let encoded = metadata().encode(
+        0,
+        &[module(Some("ab12"), None), module(None, Some("its file was replaced"))],
+    );
+    let modules: Value = serde_json::from_str(&encoded.extra_platform_metadata["Native modules"]).unwrap();
+    assert_eq!(modules["libx"]["addresses with name"], 3);
+    assert_eq!(modules["libx"]["build id"], "ab12");
+    assert!(modules["libx"].get("no names because").is_none());
+    assert_eq!(modules["libx #2"]["no names because"], "its file was replaced");
 }

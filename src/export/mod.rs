@@ -12,7 +12,7 @@ mod sources;
 #[cfg(test)]
 mod test_support;
 
-pub use encode::{encode, encode_with};
+pub use encode::encode;
 pub use frames::NativeNames;
 pub use metadata::{Creator, Grouping, ProfileMetadata, ThreadSelection};
 pub use save::{save, write};

@@ -4,11 +4,10 @@
 //! so the standard library and dependencies stay under the plugin that called them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
 
 use super::frames::{FrameName, FrameNames, Origin};
 use super::pb;
-use crate::model::{Category, CodeId, CodeInfo, Module, ModuleId};
+use crate::model::{Category, CodeId, CodeInfo, Module, ModuleId, plugin_stem};
 use crate::profile::Snapshot;
 
 /// Shown where nothing better is known; the viewer always prints a version.
@@ -127,26 +126,9 @@ fn python_plugin(code: &CodeInfo) -> Option<String> {
 /// The plugin a module is: one that the server knows by this file stem, else, for any other library in the plugins folder itself or in the
 /// copies made of it, one named after the file.
 fn native_plugin(module: &Module, class: &str, plugins: &[Source]) -> Option<String> {
-    if !in_plugins_folder(&module.path) {
-        return None;
-    }
-    let known = plugins.iter().find(|plugin| {
-        plugin
-            .native_stem
-            .as_ref()
-            .is_some_and(|stem| stem.replace('.', "_") == class)
-    });
+    let stem = plugin_stem(&module.path)?;
+    let known = plugins.iter().find(|plugin| plugin.native_stem.as_ref() == Some(&stem));
     Some(known.map_or_else(|| class.to_owned(), |plugin| plugin.name.clone()))
-}
-
-/// `plugins/x.so` or `plugins/.local/x-<hash>.so`, not the libraries that Python plugins bring along further down.
-fn in_plugins_folder(path: &Path) -> bool {
-    let mut folders = path.ancestors().skip(1).filter_map(Path::file_name);
-    match folders.next() {
-        Some(folder) if folder == "plugins" => true,
-        Some(folder) if folder == ".local" => folders.next().is_some_and(|folder| folder == "plugins"),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

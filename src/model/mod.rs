@@ -14,6 +14,6 @@ pub use diagnostics::{EventCounts, PythonDiagnostics, PythonState, SamplerDiagno
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};
-pub use module::{BuildId, Module};
+pub use module::{BuildId, Module, plugin_stem};
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use time::{MonotonicNanos, WallMillis};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::ids::ModuleId;
 
@@ -72,6 +72,25 @@ impl Module {
     }
 }
 
+/// The file stem of a native plugin: `x` for `plugins/x.so` and for the copy that Endstone loads instead, `plugins/.local/x-<hash>.so`. `None` for every
+/// other file, the libraries that Python plugins bring along further down included.
+pub fn plugin_stem(path: &Path) -> Option<String> {
+    let mut folders = path.ancestors().skip(1).filter_map(Path::file_name);
+    let file = path.file_name()?.to_string_lossy();
+    let file = file.strip_suffix(" (deleted)").unwrap_or(&file);
+    let stem = file.strip_suffix(".so")?;
+    let folder = folders.next()?;
+    if folder == "plugins" {
+        return Some(stem.to_owned());
+    }
+    let is_copy = folder == ".local" && folders.next().is_some_and(|folder| folder == "plugins");
+    let named = match stem.rsplit_once('-') {
+        Some((before, hash)) if hash.len() >= 8 && hash.chars().all(|c| c.is_ascii_hexdigit()) => before,
+        _ => stem,
+    };
+    is_copy.then(|| named.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +114,19 @@ mod tests {
         assert_eq!(named("/srv/bedrock_server"), "bedrock_server");
         assert_eq!(named("[vdso]"), "[vdso]");
         assert_eq!(named(""), "");
+    }
+
+    #[test]
+    fn a_native_plugin_is_known_by_its_file_or_its_copy() {
+        let stem = |path: &str| plugin_stem(Path::new(path));
+        assert_eq!(stem("/srv/plugins/shop.so").as_deref(), Some("shop"));
+        assert_eq!(stem("/srv/plugins/.local/shop-0a1b2c3d.so").as_deref(), Some("shop"));
+        assert_eq!(
+            stem("/srv/plugins/.local/shop-0a1b2c3d.so (deleted)").as_deref(),
+            Some("shop")
+        );
+        assert_eq!(stem("/srv/plugins/.local/my-shop.so").as_deref(), Some("my-shop"));
+        assert_eq!(stem("/srv/plugins/.local/lib/python3.13/site-packages/x.so"), None);
+        assert_eq!(stem("/usr/lib/libc.so.6"), None);
     }
 }

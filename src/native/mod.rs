@@ -1,6 +1,7 @@
 //! Native capture: a signal handler that unwinds the thread it interrupts, and the thread that decides whom to interrupt.
 #![allow(unsafe_code)]
 
+mod cadence;
 mod capture;
 mod cfi;
 mod engine;

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::cadence::Cadence;
 use super::capture::{Capture, Outcome};
 use super::engine::Engine;
 use super::handler::token;
@@ -84,7 +85,7 @@ impl Rounds {
 
     pub(super) fn run(mut self) {
         sleep::be_exact();
-        let mut deadline = clock::monotonic();
+        let mut cadence = Cadence::new(clock::monotonic(), self.interval);
         let mut modules_at = MonotonicNanos(0);
         let mut threads_at = MonotonicNanos(0);
         while !self.stopping() {
@@ -97,14 +98,12 @@ impl Rounds {
                 threads_at = now;
                 self.look_at_threads();
             }
-            if now >= deadline {
+            if now >= cadence.deadline {
                 self.round();
-                // A round that took longer than the interval, or a machine that slept: go on from now, weights are measured.
-                let after = clock::monotonic();
-                deadline = MonotonicNanos((deadline.0 + self.interval).max(after.0));
+                cadence.advance(clock::monotonic());
             }
             sleep::until(MonotonicNanos(
-                deadline.0.min(clock::monotonic().0 + limits::SLEEP_NANOS),
+                cadence.deadline.0.min(clock::monotonic().0 + limits::SLEEP_NANOS),
             ));
         }
         self.finish();

@@ -75,6 +75,6 @@ mod tests {
         assert_eq!(find(65), None);
         assert_eq!(find(89), Some(1));
         assert_eq!(find(9), None);
-        assert_eq!(ModuleTable::default().find(0), None);
+        assert!(ModuleTable::default().find(0).is_none());
     }
 }

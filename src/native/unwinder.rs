@@ -53,7 +53,7 @@ impl Unwinder {
             )
         };
         let mut waiting = None;
-        let end = walk(
+        walk(
             &self.table,
             &mut self.context.lock(),
             Registers::new(pc, sp, bp),
@@ -63,8 +63,7 @@ impl Unwinder {
                     callers.push((frame.address.wrapping_add(1), cfa));
                 }
             },
-        );
-        end
+        )
     }
 
     fn word(&self, direct: Range<u64>, address: u64) -> Option<u64> {

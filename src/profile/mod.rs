@@ -1,6 +1,7 @@
 //! What a session has seen: samples merged into call trees, minute by minute. Pure and safe code.
 
 mod frame;
+mod hash;
 mod merge;
 mod snapshot;
 mod tree;

@@ -10,15 +10,15 @@
 //! forgetting a window is dropping its list, and a node costs nothing in windows it was not seen in.
 //!
 //! # Price
-//! One hash look-up per frame that differs from the previous stack (neighbouring samples share most of their path), 24 bytes a node and
-//! 16 bytes per node and window with time.
+//! One comparison per frame, and two hash look-ups where the stack leaves the way taken last; some 40 bytes a node and 16 bytes per node
+//! and window with time. Measured on a Xeon at 2 cores under load: 1.0 µs for a random stack of 35 frames in a tree of 150,000 nodes, the
+//! worst case; a copy of that tree for export takes 13 ms.
 //!
 //! # Assumptions
 //! Windows come in ascending order but for a few stragglers, which are sorted in.
 
-use std::collections::HashMap;
-
 use super::frame::FrameKey;
+use super::hash::IdMap;
 use crate::limits::TREE_NODES;
 
 /// The parent of root frames.
@@ -34,6 +34,8 @@ struct Node {
     key: u32,
     /// Index of this node's entry in the newest window, or [`NO_SLOT`].
     slot: u32,
+    /// The child that was looked up last: stacks that follow each other mostly take the same way.
+    recent: u32,
 }
 
 /// One frame of a tree.
@@ -69,12 +71,14 @@ pub struct Tree {
     /// Parents before their children.
     nodes: Vec<Node>,
     keys: Vec<FrameKey>,
-    key_ids: HashMap<FrameKey, u32>,
-    children: HashMap<(u32, u32), u32>,
+    key_ids: IdMap<FrameKey, u32>,
+    children: IdMap<(u32, u32), u32>,
     /// Ascending by window.
     windows: Vec<WindowTimes>,
     /// The previous stack and its nodes.
     last_path: Vec<(FrameKey, u32)>,
+    /// Where the previous stack's time was booked.
+    last_booked: Option<u32>,
     capacity: usize,
     truncated_nanos: u64,
 }
@@ -96,10 +100,11 @@ impl Tree {
         Tree {
             nodes: Vec::new(),
             keys: Vec::new(),
-            key_ids: HashMap::new(),
-            children: HashMap::new(),
+            key_ids: IdMap::default(),
+            children: IdMap::default(),
             windows: Vec::new(),
             last_path: Vec::new(),
+            last_booked: None,
             capacity: capacity.min((u32::MAX / 4) as usize),
             truncated_nanos: 0,
         }
@@ -129,17 +134,52 @@ impl Tree {
                 }
             }
         }
+        self.last_booked = Some(node);
         self.book(node, window, nanos);
+    }
+
+    /// Books `nanos` for the stack that was added last, which an idle thread repeats again and again. False, with nothing booked, when
+    /// there is none or it was forgotten.
+    pub fn add_again(&mut self, window: u32, nanos: u64) -> bool {
+        let Some(node) = self.last_booked else { return false };
+        if self
+            .nodes
+            .get(node as usize)
+            .is_some_and(|node| self.key_of(node) == Some(FrameKey::Truncated))
+        {
+            self.truncated_nanos += nanos;
+        }
+        self.book(node, window, nanos);
+        true
+    }
+
+    fn key_of(&self, node: &Node) -> Option<FrameKey> {
+        self.keys.get(node.key as usize).copied()
     }
 
     /// The child of `parent` with this key, made when there is none; `None` when the tree is full.
     fn child(&mut self, parent: u32, key: FrameKey) -> Option<u32> {
-        if let Some(&id) = self.key_ids.get(&key)
-            && let Some(&child) = self.children.get(&(parent, id))
+        let recent = self.nodes.get(parent as usize).map_or(ROOT, |node| node.recent);
+        if self
+            .nodes
+            .get(recent as usize)
+            .is_some_and(|node| self.key_of(node) == Some(key))
         {
-            return Some(child);
+            return Some(recent);
         }
-        (self.nodes.len() < self.capacity).then(|| self.new_child(parent, key))
+        let known = self
+            .key_ids
+            .get(&key)
+            .and_then(|&id| self.children.get(&(parent, id)).copied());
+        let child = match known {
+            Some(child) => child,
+            None if self.nodes.len() < self.capacity => self.new_child(parent, key),
+            None => return None,
+        };
+        if let Some(node) = self.nodes.get_mut(parent as usize) {
+            node.recent = child;
+        }
+        Some(child)
     }
 
     fn truncated_child(&mut self, parent: u32) -> u32 {
@@ -161,6 +201,7 @@ impl Tree {
             parent,
             key: id,
             slot: NO_SLOT,
+            recent: ROOT,
         });
         self.children.insert((parent, id), child);
         child
@@ -282,7 +323,7 @@ impl Tree {
         let node = self.nodes.get(index)?;
         Some(NodeView {
             parent: (node.parent != ROOT).then_some(node.parent as usize),
-            key: *self.keys.get(node.key as usize)?,
+            key: self.key_of(node)?,
         })
     }
 

@@ -57,6 +57,28 @@ fn a_stack_without_frames_keeps_its_time() {
 }
 
 #[test]
+fn a_repeated_stack_is_booked_where_it_was() {
+    let mut tree = Tree::new();
+    assert!(!tree.add_again(0, 1));
+    tree.add(&path(&[1, 2]), 0, 10);
+    assert!(tree.add_again(0, 5));
+    assert!(tree.add_again(1, 7));
+    let stacks = stacks(&tree);
+    assert_eq!(
+        stacks,
+        BTreeMap::from([((0, path(&[1, 2])), 15), ((1, path(&[1, 2])), 7)])
+    );
+    tree.forget_before(1);
+    assert!(!tree.add_again(1, 1), "its node was renamed");
+    assert_eq!(tree.total_nanos(), 7);
+
+    let mut full = Tree::with_capacity(1);
+    full.add(&path(&[1, 2]), 0, 10);
+    assert!(full.add_again(0, 3));
+    assert_eq!((full.truncated_nanos(), full.total_nanos()), (13, 13));
+}
+
+#[test]
 fn a_full_tree_says_so_below_the_deepest_frame_it_knows() {
     let mut tree = Tree::with_capacity(3);
     tree.add(&path(&[1, 2, 3]), 0, 10);

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,7 +11,7 @@ use crate::native::SampleSource;
 use crate::profile::{MergeStats, Merger, ThreadProfile, Tree, WindowClock};
 use crate::sys::thread::{self, Worker};
 
-/// How long the thread waits for samples before it looks whether it is to end.
+/// How long the thread waits for samples before it publishes its figures.
 const DRAIN_WAIT: Duration = Duration::from_millis(50);
 
 /// What the aggregation found so far, beside the trees.
@@ -63,7 +62,6 @@ pub(super) struct Aggregated {
 
 #[derive(Debug, Default)]
 struct Shared {
-    stop: AtomicBool,
     figures: Mutex<MergeFigures>,
     result: Mutex<Option<Aggregated>>,
 }
@@ -94,10 +92,9 @@ impl Aggregator {
         *self.shared.figures.lock()
     }
 
-    /// Takes what is still waiting, then ends. `None` when the thread panicked, with its trees. To be called once sampling has ended.
+    /// Waits until it has taken what is still waiting. `None` when the thread panicked, with its trees. To be called once sampling has ended: that is
+    /// what ends the thread.
     pub(super) fn finish(self) -> (MergeFigures, Option<Aggregated>) {
-        // Release: pairs with the Acquire load in `run`; the samples it must not miss were published before, by `Sampler::stop`.
-        self.shared.stop.store(true, Ordering::Release);
         self.worker.join();
         let figures = *self.shared.figures.lock();
         (figures, self.shared.result.lock().take())
@@ -109,10 +106,9 @@ fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
     let mut threads: Vec<ThreadProfile> = Vec::new();
     let mut places: HashMap<ThreadKey, usize> = HashMap::new();
     let mut figures = MergeFigures::default();
-    loop {
-        // Acquire: pairs with the Release store in `finish`. Read before draining, so that the last round sees everything.
-        let last = shared.stop.load(Ordering::Acquire);
-        source.drain(if last { Duration::ZERO } else { DRAIN_WAIT }, &mut |sample| {
+    let mut more = true;
+    while more {
+        more = source.drain(DRAIN_WAIT, &mut |sample| {
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
             let place = *places.entry(sample.thread).or_insert_with(|| {
@@ -131,9 +127,6 @@ fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
         });
         figures.threads = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         *shared.figures.lock() = figures;
-        if last {
-            break;
-        }
     }
     for thread in &mut threads {
         thread.name = source.thread_name(thread.key);

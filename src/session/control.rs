@@ -26,6 +26,17 @@ pub struct StopRequest {
     pub requested_by: Requester,
 }
 
+impl StopRequest {
+    /// What a session that ends without being asked to is ended with.
+    pub(super) fn by_itself(requested_by: Requester) -> Self {
+        StopRequest {
+            save_to_file: true,
+            comment: None,
+            requested_by,
+        }
+    }
+}
+
 /// Who gave a command. Enough to find them again later: no pointer to a sender is ever kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Requester {
@@ -68,6 +79,8 @@ pub enum Refusal {
     ServerThreadUnknown,
     /// The plugin is being disabled.
     ShuttingDown,
+    /// The system gives us no thread; its reason.
+    NoThread(String),
 }
 
 /// The state of things.

@@ -24,4 +24,6 @@ pub struct PluginInfo {
     pub authors: String,
     /// One line; may be empty.
     pub description: String,
+    /// For a native plugin: the stem of its file, `shop` for `plugins/shop.so`.
+    pub native_stem: Option<String>,
 }

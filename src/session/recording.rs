@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
-use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, SamplerDiagnostics, Tid};
+use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, Tid};
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
 use crate::shadow::ShadowTable;
@@ -68,6 +68,7 @@ pub(super) struct Recording {
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
     python: PythonSide,
+    python_loss_told: Mutex<bool>,
 }
 
 impl Recording {
@@ -110,6 +111,7 @@ impl Recording {
                 last: Figures::default(),
             }),
             python,
+            python_loss_told: Mutex::new(false),
         })
     }
 
@@ -138,6 +140,15 @@ impl Recording {
     /// True when another library has replaced our signal handler.
     pub(super) fn is_displaced(&self) -> bool {
         self.parts.lock().sampler.as_ref().is_some_and(Sampler::is_displaced)
+    }
+
+    /// Why Python frames are no longer recorded, the first time it is asked after that happened.
+    pub(super) fn python_loss_to_tell(&self) -> Option<String> {
+        let PythonState::Degraded(why) = self.python.diagnostics().state else {
+            return None;
+        };
+        let told = std::mem::replace(&mut *self.python_loss_told.lock(), true);
+        (!told).then_some(why)
     }
 
     /// Figures up to now, or those of the end.

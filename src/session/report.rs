@@ -105,7 +105,7 @@ fn source(plugin: &super::environment::PluginInfo) -> Source {
         version: plugin.version.clone(),
         author: plugin.authors.clone(),
         description: plugin.description.clone(),
-        native_stem: None,
+        native_stem: plugin.native_stem.clone(),
     }
 }
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Everything that takes time runs on one worker, in the order it was asked for. The server thread only ever takes a short lock: it leaves an order,
-//! looks at the state, or fetches notices that are to be delivered.
+//! looks at the state, or fetches notices that are to be delivered. The worker lives from the first order until there is nothing left to do: an idle
+//! profiler has no thread.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -56,6 +57,8 @@ pub(super) struct State {
     /// A finished profile that could not be written; the next `stop` tries again.
     pub(super) unsaved: Option<Unsaved>,
     pub(super) orders: VecDeque<Order>,
+    /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
+    pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
 }
 
@@ -89,11 +92,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// A profiler that keeps its files below `folder`. Starts its worker; touches no file.
-    ///
-    /// # Errors
-    /// When the worker thread cannot be started.
-    pub fn new(folder: PathBuf) -> std::io::Result<Self> {
+    /// A profiler that keeps its files below `folder`. Touches no file and starts no thread.
+    pub fn new(folder: PathBuf) -> Self {
         let shared = Arc::new(Shared {
             folder,
             state: Mutex::default(),
@@ -102,14 +102,10 @@ impl Service {
             environment: Mutex::default(),
             outgoing: Mutex::default(),
         });
-        let worker = thread::spawn("spark-worker", {
-            let shared = Arc::clone(&shared);
-            move || worker::run(&shared)
-        })?;
-        Ok(Service {
+        Service {
             shared,
-            worker: Mutex::new(Some(worker)),
-        })
+            worker: Mutex::new(None),
+        }
     }
 
     /// Takes one tick. On the server thread.
@@ -133,6 +129,10 @@ impl Service {
         let recording = {
             let mut state = self.shared.state.lock();
             state.shutting_down = true;
+            if matches!(state.phase, Phase::Idle) && state.unsaved.is_some() {
+                // The last chance to write it. Without a thread there is none.
+                let _ = self.order(&mut state, Order::Stop(StopRequest::by_itself(Requester::Console)));
+            }
             match &state.phase {
                 Phase::Running(recording) => Some(Arc::clone(recording)),
                 _ => None,
@@ -154,16 +154,22 @@ impl Service {
             Phase::Idle if state.unsaved.is_none() => Err(Refusal::NotRunning),
             Phase::Ending => Err(Refusal::Exporting),
             _ if state.ends_already() => Err(Refusal::Exporting),
-            Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => {
-                self.order(state, order);
-                Ok(())
-            }
+            Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order),
         }
     }
 
-    fn order(&self, state: &mut State, order: Order) {
+    /// Leaves an order, and starts a worker for it when there is none.
+    fn order(&self, state: &mut State, order: Order) -> Result<(), Refusal> {
+        if !state.has_worker {
+            let shared = Arc::clone(&self.shared);
+            let worker = thread::spawn("spark-worker", move || worker::run(&shared))
+                .map_err(|error| Refusal::NoThread(error.to_string()))?;
+            *self.worker.lock() = Some(worker);
+            state.has_worker = true;
+        }
         state.orders.push_back(order);
         self.shared.wake.notify_all();
+        Ok(())
     }
 }
 
@@ -193,11 +199,10 @@ impl Control for Service {
         if self.shared.ticks.server_thread().is_none() {
             return Err(Refusal::ServerThreadUnknown);
         }
-        state.phase = Phase::Starting {
-            by: request.requested_by.clone(),
-            since: now,
-        };
-        self.order(&mut state, Order::Start(request));
+        let by = request.requested_by.clone();
+        self.order(&mut state, Order::Start(request))?;
+        // The worker cannot have looked yet: the lock is held.
+        state.phase = Phase::Starting { by, since: now };
         Ok(())
     }
 

@@ -1,5 +1,6 @@
-//! The worker: carries out orders one after the other, and ends sessions whose time is up.
+//! The worker: carries out orders one after the other, looks after a running session, and goes when there is nothing left to do.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use super::unsaved::Unsaved;
 /// How often a running session is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
+/// Told when the worker failed.
+const PANICKED: &str = "an internal error of the profiler; the server is not affected. Please report it with the text on the server's error output";
+
 /// Told when our signal handler was replaced during a session.
 const DISPLACED: &str =
     "another library has taken over the SIGPROF signal, so no more samples can be taken; what was sampled is saved";
@@ -21,11 +25,32 @@ enum Wake {
     Order(Order),
     TimeUp(Arc<Recording>),
     Displaced(Arc<Recording>),
+    PythonLost(Requester, String),
     ShutDown,
+    NothingLeft,
 }
 
-/// Runs until the service shuts down.
+/// Runs until there is nothing left to do.
 pub(super) fn run(shared: &Shared) {
+    // What a panic left half done is dropped with the phase: signals and monitoring are restored by the parts' own Drop.
+    if panic::catch_unwind(AssertUnwindSafe(|| work(shared))).is_err() {
+        let by = {
+            let mut state = shared.state.lock();
+            let by = match std::mem::take(&mut state.phase) {
+                Phase::Starting { by, .. } => by,
+                Phase::Running(recording) => recording.request().requested_by.clone(),
+                Phase::Idle | Phase::Ending => Requester::Console,
+            };
+            state.orders.clear();
+            state.has_worker = false;
+            by
+        };
+        shared.ticks.end();
+        shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
+    }
+}
+
+fn work(shared: &Shared) {
     loop {
         match next(shared) {
             Wake::Order(Order::Start(request)) => start(shared, request),
@@ -39,7 +64,9 @@ pub(super) fn run(shared: &Shared) {
                     Some(Notice::Stopped(DISPLACED.to_owned())),
                 );
             }
-            Wake::ShutDown => return end(shared, &Requester::Console, None),
+            Wake::PythonLost(by, why) => shared.send(&by, Notice::PythonLost(why)),
+            Wake::ShutDown => end(shared, &Requester::Console, None),
+            Wake::NothingLeft => return,
         }
     }
 }
@@ -65,19 +92,22 @@ fn next(shared: &Shared) -> Wake {
         if let Some(order) = state.orders.pop_front() {
             return Wake::Order(order);
         }
+        let Phase::Running(recording) = &state.phase else {
+            state.has_worker = false;
+            return Wake::NothingLeft;
+        };
         if state.shutting_down {
             return Wake::ShutDown;
         }
-        let Phase::Running(recording) = &state.phase else {
-            shared.wake.wait(&mut state);
-            continue;
-        };
         let left = recording.time_left().unwrap_or(LOOK_AFTER);
         if left.is_zero() {
             return Wake::TimeUp(Arc::clone(recording));
         }
         if recording.is_displaced() {
             return Wake::Displaced(Arc::clone(recording));
+        }
+        if let Some(why) = recording.python_loss_to_tell() {
+            return Wake::PythonLost(recording.request().requested_by.clone(), why);
         }
         shared.wake.wait_for(&mut state, left.min(LOOK_AFTER));
     }

@@ -1,13 +1,14 @@
 //! Functions of an ELF file.
 
 use object::elf::{
-    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, SHF_ALLOC, SHN_LORESERVE, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL,
-    STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, SectionHeader64, Sym64,
+    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, SHF_ALLOC, SHN_LORESERVE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
+    STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, SectionHeader64, Sym64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{LittleEndian, ReadRef};
 
 use super::error::SymbolError;
+use super::extents::Extents;
 use super::table::{Function, FunctionTable, Visibility};
 use crate::limits::SYMBOL_TABLE_BYTES;
 use crate::model::BuildId;
@@ -80,6 +81,24 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
             }
         }
         Ok(FunctionTable::new(functions, text))
+    }
+
+    /// The extents of functions that the unwind data tells.
+    pub fn extents(&self) -> Result<Extents, SymbolError> {
+        let names = self.header.section_strings(LITTLE, self.data, self.sections)?;
+        let section = self.sections.iter().find(|section| {
+            section.name(LITTLE, names).is_ok_and(|name| name == b".eh_frame") && section.sh_type(LITTLE) != SHT_NOBITS
+        });
+        let Some(section) = section else {
+            return Ok(Extents::default());
+        };
+        if section.sh_size(LITTLE) > SYMBOL_TABLE_BYTES {
+            return Err(SymbolError::TableTooLarge(section.sh_size(LITTLE)));
+        }
+        Ok(Extents::of_eh_frame(
+            section.data(LITTLE, self.data)?,
+            section.sh_addr(LITTLE),
+        ))
     }
 
     fn read_table(

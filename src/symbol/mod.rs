@@ -3,6 +3,7 @@
 mod demangle;
 mod elf;
 mod error;
+mod extents;
 mod open;
 mod symbolizer;
 mod table;

@@ -10,6 +10,7 @@ use object::read::ReadCache;
 use super::demangle::demangle;
 use super::elf::Elf;
 use super::error::SymbolError;
+use super::extents::Extents;
 use super::open::{ModuleFile, read_vdso};
 use super::table::FunctionTable;
 use crate::model::{BuildId, Module, ModuleId};
@@ -24,13 +25,15 @@ pub struct Symbolizer {
     /// A library that was unloaded and loaded again has a new id and the same names.
     builds: HashMap<BuildId, Arc<Named>>,
     demangled: HashMap<(ModuleId, usize), String>,
-    problems: Vec<(PathBuf, SymbolError)>,
+    problems: Vec<(ModuleId, SymbolError)>,
     debug_root: PathBuf,
 }
 
+/// What a file says of its functions.
 #[derive(Debug, Default)]
 struct Named {
     functions: FunctionTable,
+    extents: Extents,
 }
 
 impl Default for Symbolizer {
@@ -68,9 +71,20 @@ impl Symbolizer {
         Some(name.clone())
     }
 
-    /// Modules that have no names, with the reason.
-    pub fn problems(&self) -> &[(PathBuf, SymbolError)] {
-        &self.problems
+    /// First address, relative like `rva`, of the function at `rva`, as far as the module's unwind data tells: what stands for a function
+    /// without a name.
+    pub fn function_start(&mut self, module: &Module, rva: u64) -> Option<u64> {
+        let named = self.module(module);
+        let start = named.extents.start_of(module.base_svma.wrapping_add(rva))?;
+        start.checked_sub(module.base_svma)
+    }
+
+    /// Why a module has no names at all; `None` when it has some, or was not asked for yet.
+    pub fn problem(&self, module: &Module) -> Option<&SymbolError> {
+        self.problems
+            .iter()
+            .find(|(id, _)| *id == module.id)
+            .map(|(_, error)| error)
     }
 
     fn module(&mut self, module: &Module) -> Arc<Named> {
@@ -92,16 +106,16 @@ impl Symbolizer {
 
     fn read(&mut self, module: &Module) -> Named {
         match read_module(module, &self.debug_root) {
-            Ok(functions) => Named { functions },
+            Ok(named) => named,
             Err(error) => {
-                self.problems.push((module.path.clone(), error));
+                self.problems.push((module.id, error));
                 Named::default()
             }
         }
     }
 }
 
-fn read_module(module: &Module, debug_root: &Path) -> Result<FunctionTable, SymbolError> {
+fn read_module(module: &Module, debug_root: &Path) -> Result<Named, SymbolError> {
     if module.path.as_os_str() == "[vdso]" {
         let image = read_vdso(module)?;
         return read_elf(&image[..], module, 0, debug_root);
@@ -114,12 +128,7 @@ fn read_module(module: &Module, debug_root: &Path) -> Result<FunctionTable, Symb
     read_elf(&ReadCache::new(file), module, inode, debug_root)
 }
 
-fn read_elf<'d, R: ReadRef<'d>>(
-    data: R,
-    module: &Module,
-    inode: u64,
-    debug_root: &Path,
-) -> Result<FunctionTable, SymbolError> {
+fn read_elf<'d, R: ReadRef<'d>>(data: R, module: &Module, inode: u64, debug_root: &Path) -> Result<Named, SymbolError> {
     let elf = Elf::parse(data)?;
     // Without a build id the inode tells a file that was replaced. The device is no help: some file systems show another one in
     // /proc/self/maps than in stat.
@@ -130,13 +139,22 @@ fn read_elf<'d, R: ReadRef<'d>>(
     if !same {
         return Err(SymbolError::Replaced);
     }
-    if !elf.has_full_table()
-        && let Some(build_id) = &module.build_id
-        && let Some(functions) = debug_file(build_id, debug_root)
-    {
-        return Ok(functions);
-    }
-    elf.functions()
+    let separate = match &module.build_id {
+        Some(build_id) if !elf.has_full_table() => debug_file(build_id, debug_root),
+        _ => None,
+    };
+    Ok(Named {
+        functions: match separate {
+            Some(functions) => functions,
+            None => elf.functions()?,
+        },
+        // With all names there is nothing left to stand for.
+        extents: if elf.has_full_table() {
+            Extents::default()
+        } else {
+            elf.extents()?
+        },
+    })
 }
 
 /// Functions from the separate debug file of a build, if there is one: `<root>/.build-id/ab/cdef.debug`. A missing or wrong one is the

@@ -94,19 +94,25 @@ fn functions_are_named_within_their_bounds_and_nowhere_else() {
     }
     assert_eq!(symbolizer.resolve(&module, 0), None);
     assert_eq!(symbolizer.resolve(&module, u64::MAX), None);
-    assert!(symbolizer.problems().is_empty());
+    assert!(symbolizer.problem(&module).is_none());
 }
 
 #[test]
 fn a_stripped_library_names_only_what_it_exports() {
     let library = library(&["-Wl,--build-id"]);
-    let (start, _) = function(&library, "helper");
+    let (start, size) = function(&library, "helper");
     let (exported, _) = function(&library, "entry");
     assert!(Command::new("strip").arg(&library.path).status().unwrap().success());
     let module = library.module();
     let mut symbolizer = Symbolizer::new();
     assert_eq!(symbolizer.resolve(&module, start), None);
     assert_eq!(symbolizer.resolve(&module, exported).as_deref(), Some("entry"));
+    // All addresses of the nameless function stand for its first.
+    for rva in [start, start + 1, start + size - 1] {
+        assert_eq!(symbolizer.function_start(&module, rva), Some(start));
+    }
+    assert_ne!(symbolizer.function_start(&module, start + size), Some(start));
+    assert_eq!(symbolizer.function_start(&module, u64::MAX), None);
 }
 
 #[test]
@@ -149,7 +155,7 @@ fn a_file_that_was_replaced_gives_no_names() {
     module.build_id = BuildId::new(&[1, 2, 3]);
     let mut symbolizer = Symbolizer::new();
     assert_eq!(symbolizer.resolve(&module, start), None);
-    assert!(matches!(symbolizer.problems(), [(_, SymbolError::Replaced)]));
+    assert!(matches!(symbolizer.problem(&module), Some(SymbolError::Replaced)));
 
     // A module without a build id in memory whose file has one.
     module.id = ModuleId::new(2);
@@ -195,7 +201,8 @@ fn files_that_are_no_libraries_are_reported_once() {
         };
         assert_eq!(symbolizer.resolve(&module, 1), None);
         assert_eq!(symbolizer.resolve(&module, 2), None);
-        assert_eq!(symbolizer.problems().len(), number + 1);
+        assert!(symbolizer.problem(&module).is_some(), "{}", path.display());
+        assert_eq!(symbolizer.problems.len(), number + 1);
     }
 }
 
@@ -260,7 +267,7 @@ fn the_kernels_library_is_read_from_memory() {
     assert!(
         names.iter().any(|name| name.contains("clock_gettime")),
         "{names:?} {:?}",
-        symbolizer.problems()
+        symbolizer.problem(&module)
     );
 
     // An address where nothing is mapped is an error, not a crash.

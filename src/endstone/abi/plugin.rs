@@ -140,6 +140,13 @@ impl<'host> Plugin<'host> {
         unsafe { call!(self.as_ptr(), PluginSlots::GET_DESCRIPTION; *const PluginDescription).as_ref() }
     }
 
+    /// Where the code of its `getDescription` is: in the plugin's own file for a C++ or Rust plugin (`ENDSTONE_PLUGIN` overrides it there), in Endstone's
+    /// bindings for a Python plugin.
+    pub fn description_code(self) -> *const c_void {
+        // SAFETY: a live plugin's table has this slot.
+        unsafe { PluginSlots::GET_DESCRIPTION.entry(self.as_ptr()) }
+    }
+
     /// Whether it is enabled now.
     pub fn is_enabled(self) -> bool {
         // SAFETY: every plugin begins with these members.

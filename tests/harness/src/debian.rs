@@ -326,6 +326,9 @@ impl Apt {
             // As root apt downloads as another user, who may not write here.
             "APT::Sandbox::User=root".to_owned(),
             "Debug::NoLocking=1".to_owned(),
+            // Without this an update that reached nobody is a success.
+            "APT::Update::Error-Mode=any".to_owned(),
+            "Acquire::Retries=3".to_owned(),
         ];
         let mut command = Command::new("apt-get");
         command.arg("-q").arg("-c").arg(dir.join("apt.conf"));

@@ -139,12 +139,14 @@ impl Profile {
         if total <= 0.0 {
             return 0.0;
         }
-        self.stacks()
+        let accepted = self
+            .stacks()
             .iter()
             .filter(|stack| accept(stack))
             .map(|stack| stack.self_millis)
-            .sum::<f64>()
-            / total
+            .sum::<f64>();
+        // The sum of nothing is -0.
+        accepted.abs() / total
     }
 
     /// The tree as text.

@@ -61,7 +61,7 @@ pub fn run(command: &mut Command, step: &Step) -> Result<String> {
     }
     let output = last_lines(&format!("{stdout}{stderr}"), SHOWN_LINES);
     Err(Error::Program {
-        purpose: program,
+        purpose: step.name().to_owned(),
         command: line,
         status,
         output,

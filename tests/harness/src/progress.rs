@@ -21,6 +21,11 @@ impl Step {
         }
     }
 
+    /// What is being done.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Says again that it is going on. For work that takes longer than a reader's patience.
     pub fn still(&self) {
         eprintln!("    ... {} ({} s so far)", self.name, self.start.elapsed().as_secs());

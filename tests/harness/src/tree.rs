@@ -32,6 +32,9 @@ impl Default for TreeOptions {
 /// A callee with at least this part of its caller's time continues its chain, if no other callee is shown.
 const CHAIN_SHARE: f64 = 0.9;
 
+/// Columns per branch.
+const STEP: usize = 2;
+
 /// Runs of this many native frames of one module and fewer are shown whole.
 const WHOLE_RUN: usize = 3;
 
@@ -75,10 +78,11 @@ impl<'a> Printer<'a> {
     }
 
     /// A frame, the chain that follows it, and what branches off at the chain's end.
-    fn print(&self, node: &'a StackTraceNode, indentation: usize, text: &mut String) {
-        if indentation > self.options.depth {
+    fn print(&self, node: &'a StackTraceNode, depth: usize, text: &mut String) {
+        if depth > self.options.depth {
             return;
         }
+        let indentation = STEP * depth;
         let mut chain = vec![node];
         let mut last = node;
         let branches = loop {
@@ -95,7 +99,7 @@ impl<'a> Printer<'a> {
         for run in chain.chunk_by(|a, b| !is_python(a) && a.class_name == b.class_name) {
             match run {
                 [first, hidden @ .., last] if run.len() > WHOLE_RUN => {
-                    self.line(first, indentation, text);
+                    self.line(first, depth, text);
                     let _ = writeln!(
                         text,
                         "{:8}{:indentation$}  ... {} more of {}",
@@ -104,24 +108,19 @@ impl<'a> Printer<'a> {
                         hidden.len(),
                         first.class_name
                     );
-                    self.line(last, indentation, text);
+                    self.line(last, depth, text);
                 }
-                _ => run.iter().for_each(|node| self.line(node, indentation, text)),
+                _ => run.iter().for_each(|node| self.line(node, depth, text)),
             }
         }
         for branch in branches {
-            self.print(branch, indentation + 1, text);
+            self.print(branch, depth + 1, text);
         }
     }
 
-    fn line(&self, node: &StackTraceNode, indentation: usize, text: &mut String) {
-        // A Python function's name has angle brackets of another kind: <locals>, <lambda>.
-        let method = if is_python(node) {
-            node.method_name.clone()
-        } else {
-            short(&node.method_name)
-        };
-        let name = format!("{}.{method}", node.class_name);
+    fn line(&self, node: &StackTraceNode, depth: usize, text: &mut String) {
+        let indentation = STEP * depth;
+        let name = name(node);
         let room = self.options.width.saturating_sub(10 + indentation);
         let _ = writeln!(
             text,
@@ -130,6 +129,23 @@ impl<'a> Printer<'a> {
             "",
             cut(&name, room)
         );
+    }
+}
+
+/// Class and function, as short as they can be told apart.
+fn name(node: &StackTraceNode) -> String {
+    let (class, method) = (&node.class_name, &node.method_name);
+    if is_python(node) {
+        // Its angle brackets are of another kind: <locals>, <lambda>.
+        format!("{class}.{method}")
+    } else if method
+        .strip_prefix(class.as_str())
+        .is_some_and(|rest| rest.starts_with("+0x"))
+    {
+        // An address without a name says its module itself.
+        method.clone()
+    } else {
+        format!("{class}.{}", short(method))
     }
 }
 
@@ -188,7 +204,7 @@ mod tests {
         assert_eq!(lines[2], " 30.00 % bedrock_server.Level::tick");
         assert_eq!(lines[3], " 30.00 % [Python] endstone_market.plugin.Market.update");
         assert_eq!(
-            lines[4], " 25.00 %  libpython3_13.builtin_sorted",
+            lines[4], " 25.00 %   libpython3_13.builtin_sorted",
             "a callee with less of the time is indented"
         );
         assert_eq!(lines.len(), 6);
@@ -241,6 +257,21 @@ mod tests {
         assert_eq!(short("x::operator<<<y>"), "x::operator<<<>");
         assert_eq!(short("x::operator->"), "x::operator->");
         assert_eq!(short("f<decltype(a->b)>::g"), "f<>::g");
+    }
+
+    #[test]
+    fn names_are_said_once_and_python_keeps_its_brackets() {
+        let shown = |class: &str, method: &str| name(&node(class, method, 1.0, &[]));
+        assert_eq!(
+            shown("libpython3_15", "libpython3_15+0x2e2030"),
+            "libpython3_15+0x2e2030"
+        );
+        assert_eq!(shown("libc", "libc_start"), "libc.libc_start");
+        assert_eq!(shown("libx", "f<int>"), "libx.f<>");
+        assert_eq!(
+            shown("[Python] m", "f.<locals>.<lambda>"),
+            "[Python] m.f.<locals>.<lambda>"
+        );
     }
 
     #[test]

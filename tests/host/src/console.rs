@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub struct Console {
     lines: Mutex<VecDeque<String>>,
+    /// No more lines will come.
+    ended: AtomicBool,
     stopping: AtomicBool,
     /// Readable once the server stops, so that the main thread leaves its wait for input.
     stopped: OwnedFd,
@@ -25,6 +27,7 @@ impl Console {
         let stopped = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Console {
             lines: Mutex::default(),
+            ended: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             stopped,
         })
@@ -45,6 +48,12 @@ impl Console {
             .push_back(line);
     }
 
+    /// Whether the input has ended. Lines that came before it may still be in the queue.
+    pub fn has_ended(&self) -> bool {
+        // Acquire pairs with the Release in `read_lines`: whoever sees the end also finds every line in the queue.
+        self.ended.load(Ordering::Acquire)
+    }
+
     /// Asks the server thread to end after the tick it is in. Callable from any thread and from a signal handler.
     pub fn request_stop(&self) {
         // Release pairs with the Acquire in `is_stopping`; no other data is handed over.
@@ -59,8 +68,7 @@ impl Console {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Reads lines until the input ends or the server stops. The end of the input counts as the line `stop`, so that lines before it are
-    /// still executed.
+    /// Reads lines until the input ends or the server stops.
     pub fn read_lines(&self) {
         let mut splitter = LineSplitter::default();
         let mut buffer = [0u8; 4096];
@@ -72,7 +80,8 @@ impl Console {
             }
             if count <= 0 {
                 splitter.finish().into_iter().for_each(|line| self.push(line));
-                self.push("stop".to_owned());
+                // Release pairs with the Acquire in `has_ended`.
+                self.ended.store(true, Ordering::Release);
                 return;
             }
             splitter

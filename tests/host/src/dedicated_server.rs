@@ -243,7 +243,7 @@ impl ServerThread {
 #[inline(never)]
 #[unsafe(export_name = "_ZN14ServerInstance7_updateEv")]
 extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &mut Orders) {
-    orders.run_pending(level.current_tick);
+    orders.run_pending(level);
     thread.listener.notify(thread.listener.update_start, thread.instance);
     // SAFETY: the planted code at this address has this signature; Endstone's detour is in its place and calls the original.
     unsafe {

@@ -1,7 +1,7 @@
 //! The level and its native work: functions with Bedrock's names that take a known share of each tick.
 //!
-//! Each function computes until a deadline on the monotonic clock, so the shares hold on a busy machine as well: a preempted function is
-//! late by what it lost, not by a multiple. The clock is read once per about ten microseconds; nearly every sample of such a function
+//! Each function computes until a deadline on the monotonic clock, so the shares are of wall time and hold on a busy machine as well
+//! ([`Turns`] makes up for what preemption takes). The clock is read once per about ten microseconds; nearly every sample of such a function
 //! therefore has it as its innermost frame. Shares of one kind of work:
 //!
 //! | work | self | below it |
@@ -13,7 +13,7 @@
 use std::ffi::c_void;
 use std::hint::black_box;
 
-use crate::load::Load;
+use crate::load::{Load, Turn, Turns};
 
 /// Bytes into `Level`'s vtable where Endstone's detour reads the tick number (`getCurrentTick`).
 const CURRENT_TICK_SLOT: usize = 0x288 / 8;
@@ -27,10 +27,12 @@ const ROUNDS: u64 = 8192;
 pub struct Level {
     vtable: &'static [usize; LEVEL_SLOTS],
     pub current_tick: u64,
-    entities_nanos: u64,
-    redstone_nanos: u64,
-    chunks_nanos: u64,
+    entities: Turns,
+    redstone: Turns,
+    chunks: Turns,
     state: u64,
+    /// When the shares were asked for last.
+    shares_since: u64,
 }
 
 impl Level {
@@ -40,11 +42,27 @@ impl Level {
         Level {
             vtable: Box::leak(vtable),
             current_tick: 0,
-            entities_nanos: Load::nanos(load.entities, tick_nanos),
-            redstone_nanos: Load::nanos(load.redstone, tick_nanos),
-            chunks_nanos: Load::nanos(load.chunks, tick_nanos),
+            entities: Turns::new(load.entities, tick_nanos),
+            redstone: Turns::new(load.redstone, tick_nanos),
+            chunks: Turns::new(load.chunks, tick_nanos),
             state: 1,
+            shares_since: now(),
         }
+    }
+
+    /// What the work really took of the wall time since this was asked last. On a busy machine that is the truth a profile has to show,
+    /// not what was asked for.
+    pub fn take_shares(&mut self) -> String {
+        let until = now();
+        let wall = until.saturating_sub(self.shares_since).max(1) as f64;
+        self.shares_since = until;
+        let percent = |turns: &mut Turns| turns.take_spent() as f64 * 100.0 / wall;
+        format!(
+            "entities={:.2} redstone={:.2} chunks={:.2}",
+            percent(&mut self.entities),
+            percent(&mut self.redstone),
+            percent(&mut self.chunks)
+        )
     }
 }
 
@@ -66,13 +84,13 @@ unsafe extern "C" fn unexpected(_level: *const c_void) -> u64 {
 pub unsafe extern "C" fn tick(level: *mut Level) {
     // SAFETY: by the caller's promise; Endstone hands on the pointer that the server thread passed to the hooked address.
     let level = unsafe { &mut *level };
-    if level.entities_nanos > 0 {
+    if level.entities.any() {
         tick_entities(level);
     }
-    if level.redstone_nanos > 0 {
+    if level.redstone.any() {
         evaluate(level);
     }
-    if level.chunks_nanos > 0 {
+    if level.chunks.any() {
         tick_chunks(level);
     }
     black_box(&level.state);
@@ -106,55 +124,88 @@ fn compute_until(level: &mut Level, deadline: u64) {
 #[inline(never)]
 #[unsafe(export_name = "_ZN5Level12tickEntitiesEv")]
 extern "C" fn tick_entities(level: &mut Level) {
-    let start = now();
-    normal_tick(level, start);
-    let deadline = start + level.entities_nanos;
-    compute_until(level, deadline);
+    let turn = level.entities.begin(now());
+    normal_tick(level, &turn);
+    compute_until(level, turn.part(100));
+    level.entities.end(turn, now());
 }
 
 #[inline(never)]
 #[unsafe(export_name = "_ZN5Actor10normalTickEv")]
-extern "C" fn normal_tick(level: &mut Level, start: u64) {
-    ai_step(level, start);
-    let deadline = start + level.entities_nanos * 80 / 100;
-    compute_until(level, deadline);
+extern "C" fn normal_tick(level: &mut Level, turn: &Turn) {
+    ai_step(level, turn);
+    compute_until(level, turn.part(80));
 }
 
 #[inline(never)]
 #[unsafe(export_name = "_ZN3Mob6aiStepEv")]
-extern "C" fn ai_step(level: &mut Level, start: u64) {
-    let deadline = start + level.entities_nanos * 30 / 100;
-    compute_until(level, deadline);
+extern "C" fn ai_step(level: &mut Level, turn: &Turn) {
+    compute_until(level, turn.part(30));
 }
 
 #[inline(never)]
 #[unsafe(export_name = "_ZN13CircuitSystem8evaluateEP11BlockSource")]
 extern "C" fn evaluate(level: &mut Level) {
-    let start = now();
-    update_graph(level, start);
-    let deadline = start + level.redstone_nanos;
-    compute_until(level, deadline);
+    let turn = level.redstone.begin(now());
+    update_graph(level, &turn);
+    compute_until(level, turn.part(100));
+    level.redstone.end(turn, now());
 }
 
 #[inline(never)]
 #[unsafe(export_name = "_ZN17CircuitSceneGraph6updateEP11BlockSource")]
-extern "C" fn update_graph(level: &mut Level, start: u64) {
-    let deadline = start + level.redstone_nanos * 60 / 100;
-    compute_until(level, deadline);
+extern "C" fn update_graph(level: &mut Level, turn: &Turn) {
+    compute_until(level, turn.part(60));
 }
 
 #[inline(never)]
 #[unsafe(export_name = "_ZN11ChunkSource10tickChunksEv")]
 extern "C" fn tick_chunks(level: &mut Level) {
-    let start = now();
-    tick_chunk(level, start);
-    let deadline = start + level.chunks_nanos;
-    compute_until(level, deadline);
+    let turn = level.chunks.begin(now());
+    tick_chunk(level, &turn);
+    compute_until(level, turn.part(100));
+    level.chunks.end(turn, now());
 }
 
 #[inline(never)]
 #[unsafe(export_name = "_ZN10LevelChunk4tickER11BlockSourceRK4Tick")]
-extern "C" fn tick_chunk(level: &mut Level, start: u64) {
-    let deadline = start + level.chunks_nanos * 70 / 100;
-    compute_until(level, deadline);
+extern "C" fn tick_chunk(level: &mut Level, turn: &Turn) {
+    compute_until(level, turn.part(70));
+}
+
+#[cfg(test)]
+mod tests {
+    use object::{Object, ObjectSymbol};
+
+    /// The functions as a profile has to show them. The names are written by hand, so they may be wrong.
+    #[test]
+    fn the_executable_has_functions_with_bedrocks_names() {
+        let file = std::fs::read("/proc/self/exe").expect("this program's file");
+        let file = object::File::parse(&*file).expect("an ELF file");
+        let names: Vec<String> = file
+            .symbols()
+            .filter_map(|symbol| {
+                cpp_demangle::Symbol::new(symbol.name_bytes().ok()?)
+                    .ok()?
+                    .demangle()
+                    .ok()
+            })
+            .collect();
+        for wanted in [
+            "DedicatedServer::start(std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> > const&, Bedrock::ActivationArguments const&)",
+            "ServerInstance::_serverThread()",
+            "ServerInstance::_update()",
+            "ServerInstance::_sleepUntilNextTick(unsigned long)",
+            "Level::tick()",
+            "Level::tickEntities()",
+            "Actor::normalTick()",
+            "Mob::aiStep()",
+            "CircuitSystem::evaluate(BlockSource*)",
+            "CircuitSceneGraph::update(BlockSource*)",
+            "ChunkSource::tickChunks()",
+            "LevelChunk::tick(BlockSource&, Tick const&)",
+        ] {
+            assert!(names.iter().any(|name| name == wanted), "no function {wanted}");
+        }
+    }
 }

@@ -11,7 +11,7 @@
 //! PYTHONPATH       SITE                  where `pip install --target SITE` put the wheel with what it requires
 //! PYTHONHOME       the Python's prefix   needed whenever `python3` on PATH is another one
 //! PYTHONIOENCODING UTF-8
-//! argv             /any/folder/bedrock_server [DIR] [options]     the file has to be named bedrock_server
+//! argv             /any/folder/bedrock_server [DIR] [options]     profiles show the file's name, so keep it
 //! ```
 //! SITE needs `numpy` (the runtime imports it at start) and `pip` (plugins in `plugins/*.whl` are installed by it into `plugins/.local`,
 //! by `sys.base_prefix/bin/python3.X` or by `ENDSTONE_PYTHON_EXECUTABLE`); both are among Endstone's requirements.
@@ -25,7 +25,19 @@
 //! PYTHONHOME=DEST/usr, no LD_LIBRARY_PATH (children would inherit it)
 //! ```
 //!
-//! Exit code 0 after `stop` or the end of the input, 1 when the server failed, 2 for bad options.
+//! Debian's Python looks for a prefix's packages in `dist-packages`, but a pip from PyPI installs plugins into
+//! `plugins/.local/lib/python3.X/site-packages`. A `SITE/sitecustomize.py` that adds that folder to what
+//! `site.getsitepackages(prefixes)` returns makes `plugins/*.whl` load there too (putting the folder on PYTHONPATH does not: Endstone
+//! then finds the plugin of the last run as well).
+//!
+//! # What is not real
+//!
+//! There is no world: Endstone's `setLevel` does not run, so there are no players, no level, no metrics, and Bedrock's command parser is
+//! replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
+//! own code; Python is not finalised at the end, as in the real server.
+//!
+//! What it prints itself starts with `[stand-in]`; `[stand-in] ready` comes after the first ticks. Exit code 0 after `stop`, SIGINT,
+//! SIGTERM, a plugin's `server.shutdown()` or the end of the input; 1 when the server failed, 2 for bad options.
 
 mod command_map;
 mod console;

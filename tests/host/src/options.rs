@@ -11,7 +11,15 @@ A stand-in for the Bedrock Dedicated Server that runs Endstone's released runtim
   --tick-ms MS     length of a tick in milliseconds, 5 to 1000 (default 50)
   --load SPEC      native work in percent of a tick, such as entities=30,redstone=20,chunks=10 (the default)
   --no-python      neither start Python nor load Python plugins
-  --help           this text";
+  --help           this text
+On the console: plugins' commands, stop, and what tests ask
+  !ticks N         later lines wait until N more ticks have run
+  !shares          percent of wall time that the native work really took since this was asked last
+  !sigprof         the action of SIGPROF
+  !threads         the names of all threads
+  !tools           the sys.monitoring tools in use
+  !python EXPR     the value of a Python expression
+  !reload-plugins  what /reload does";
 
 const TICK_MS: std::ops::RangeInclusive<u64> = 5..=1000;
 

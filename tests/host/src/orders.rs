@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::console::Console;
 use crate::endstone_server::EndstoneServer;
+use crate::level::Level;
 use crate::probes;
 use crate::say::say;
 
@@ -25,29 +26,35 @@ impl Orders {
         }
     }
 
-    /// Runs the lines typed so far. `tick` is the number of the tick that comes next.
-    pub fn run_pending(&mut self, tick: u64) {
+    /// Runs the lines typed so far, before the level's next tick.
+    pub fn run_pending(&mut self, level: &mut Level) {
         if let Some(until) = self.hold_until {
-            if tick < until {
+            if level.current_tick < until {
                 return;
             }
             self.hold_until = None;
             say("!ticks done");
         }
+        // Asked before the queue is emptied: what came before the end is in it.
+        let ended = self.console.has_ended();
         while self.hold_until.is_none()
             && !self.console.is_stopping()
             && let Some(line) = self.console.next()
         {
-            self.run(&line, tick);
+            self.run(&line, level);
+        }
+        // The end of the input means `stop`, and no plugin can cancel it.
+        if ended && self.hold_until.is_none() {
+            self.console.request_stop();
         }
     }
 
-    fn run(&mut self, line: &str, tick: u64) {
+    fn run(&mut self, line: &str, level: &mut Level) {
         if line.is_empty() {
             return;
         }
         if let Some(probe) = line.strip_prefix('!') {
-            self.probe(probe, tick);
+            self.probe(probe, level);
             return;
         }
         let Some(line) = self.server.announce_line(line) else {
@@ -61,20 +68,21 @@ impl Orders {
         self.server.run_command(line);
     }
 
-    fn probe(&mut self, probe: &str, tick: u64) {
+    fn probe(&mut self, probe: &str, level: &mut Level) {
         let (name, argument) = probe.split_once(' ').unwrap_or((probe, ""));
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
+            ("shares", _) => say(&format!("!shares {}", level.take_shares())),
             ("tools", _) => say(&format!("!tools {}", probes::tools())),
             ("python", _) => say(&format!("!python {}", probes::python(argument))),
-            ("ticks", Ok(count)) => self.hold_until = Some(tick.saturating_add(count)),
+            ("ticks", Ok(count)) => self.hold_until = Some(level.current_tick.saturating_add(count)),
             ("reload-plugins", _) => {
                 self.server.reload();
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tools, !python EXPRESSION, !ticks N and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !python EXPRESSION, !ticks N and !reload-plugins"
             )),
         }
     }

@@ -24,6 +24,13 @@ pub enum CommandError {
     Result(String),
 }
 
+impl CommandError {
+    /// 2 for a command line that is not understood, as shells have it, else 1.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 1 })
+    }
+}
+
 type Outcome = Result<ExitCode, CommandError>;
 
 struct Subcommand {

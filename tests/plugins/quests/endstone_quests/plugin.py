@@ -50,7 +50,7 @@ class Quests(Plugin):
 
     async def new_day(self, board: Board) -> None:
         for quest in board.quests:
-            quest.goal = 10 + (quest.goal * 7 + board.day) % 23
+            quest.goal = 1 + (quest.goal * 7 + board.day) % 4
             await asyncio.sleep(0)
 
     def hand_out_rewards(self) -> None:
