@@ -502,7 +502,7 @@ fn info_shows_the_running_session() {
     assert_eq!(
         info(|_| {}),
         "[⚡] Profiling for 2 min 5 s, started by the console: 31,250 samples of 1 thread, one every 4 ms.
-    Python 3.13.0: functions are shown, 1,034 seen, deepest stack 37."
+    Python 3.13.0: 1,034 functions seen, deepest stack 37."
     );
     assert_eq!(
         info(|running| {

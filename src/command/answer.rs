@@ -152,8 +152,7 @@ fn python_state(python: &PythonDiagnostics) -> Line {
         PythonState::Attaching => line.text("waiting for the interpreter."),
         PythonState::Active => {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
-            line.text("functions are shown, ")
-                .value(count(functions))
+            line.value(counted(functions, "function"))
                 .text(" seen, deepest stack ")
                 .value(count(u64::from(python.deepest)))
                 .text(".")

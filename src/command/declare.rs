@@ -9,11 +9,14 @@ pub const DESCRIPTION: &str = "Profile the server: see what its time is spent on
 /// Other names for the command: none. `sampler` is an alias of the word `profiler`, not of the command.
 pub const ALIASES: &[&str] = &[];
 
-/// In Endstone's usage language; the client completes from these, and the server splits a line by them. `message` takes the rest of the
-/// line.
+/// In Endstone's usage language: the client completes from these, and the server splits a line by the first that fits. `message` takes the
+/// rest of the line. The last two take what the others do not, so that a wrong word is answered by us, who know what is allowed, and not
+/// by the server's syntax error; whichever of them a server prefers, the words arrive in the same order.
 pub const USAGES: &[&str] = &[
     "/spark (help)[topic: SparkHelp]",
     "/spark (profiler|sampler)<module: SparkModule> (start|stop|info|cancel)[action: SparkAction] [flags: message]",
+    "/spark (profiler|sampler)<module: SparkModule> <arguments: message>",
+    "/spark <arguments: message>",
 ];
 
 /// Needed for every subcommand.

@@ -3,7 +3,7 @@
 //! **Problem.** The callbacks run once per call and once per return of every Python function in the server, so each instruction counts; and
 //! they must know exactly where on the stack CPython called them, because the eval frame's address is found from there.
 //!
-//! **Algorithm.** Each event has an entry of two instructions that hands its own stack pointer on as one more argument. So the distance from there
+//! **Algorithm.** Each event has an entry of a few instructions that hands its own stack pointer and its thread's context on as more arguments. So the distance from there
 //! to the eval frame does not depend on what the compiler makes of the rest, and the calibration's callbacks have the same distance as these. An
 //! enter looks its code object's id up in the thread's cache and pushes; a leave pops. Everything else is in [`super::cold`].
 //!
@@ -37,19 +37,40 @@ pub(super) fn prepare(none: *mut PyObject, distances: [u64; Event::COUNT]) {
     }
 }
 
-/// A callback as its entry calls it.
-type Handler = unsafe extern "C-unwind" fn(*mut PyObject, *const *mut PyObject, Py_ssize_t, u64) -> *mut PyObject;
+/// What a handler gets: CPython's three arguments, the stack pointer at the entry, and the thread's context.
+type Handler = unsafe extern "C-unwind" fn(
+    *mut PyObject,
+    *const *mut PyObject,
+    Py_ssize_t,
+    u64,
+    &'static Context,
+) -> *mut PyObject;
 
 macro_rules! entry {
     ($name:ident, $handler:path) => {
-        /// Hands the stack pointer on: on entry it points at the return address.
+        const _: Handler = $handler;
+
+        /// Hands on the stack pointer, which on entry points at the return address, and the thread's context (see [`super::context`]).
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name(
             _session: *mut PyObject,
             _arguments: *const *mut PyObject,
             _count: Py_ssize_t,
         ) -> *mut PyObject {
-            naked_asm!("mov rcx, rsp", "jmp {handler}", handler = sym $handler)
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rcx, rsp",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 8",
+                "lea rax, [rip + spark_thread_context@TLSDESC]",
+                "call [rax + spark_thread_context@TLSCALL]",
+                "add rsp, 8",
+                ".cfi_adjust_cfa_offset -8",
+                "mov r8, fs:[rax]",
+                "jmp {handler}",
+                ".cfi_endproc",
+                handler = sym $handler,
+            )
         }
     };
 }
@@ -59,25 +80,23 @@ unsafe extern "C-unwind" fn on_enter<const EVENT: usize>(
     arguments: *const *mut PyObject,
     count: Py_ssize_t,
     stack_pointer: u64,
+    context: &'static Context,
 ) -> *mut PyObject {
-    // Relaxed, both: see `prepare`.
+    // Relaxed: see `prepare`.
     let anchor = stack_pointer.wrapping_add(DISTANCES[EVENT].load(Ordering::Relaxed));
-    let none = NONE.load(Ordering::Relaxed);
-    if count < 2 {
-        return none;
+    if count >= 2 && context.is_of(session.addr()) {
+        // SAFETY: `arguments` holds `count` objects, and that is more than none.
+        let code = unsafe { *arguments }.addr() as u64;
+        if let Some(id) = context.cached(code)
+            && context.shadow().try_enter(anchor, id, tag(code))
+        {
+            context.count::<EVENT>();
+            // Relaxed: see `prepare`.
+            return NONE.load(Ordering::Relaxed);
+        }
     }
-    // SAFETY: `arguments` holds `count` objects, and that is more than none.
-    let code = unsafe { *arguments };
-    let context = Context::current();
-    if context.is_of(session.addr())
-        && let Some(id) = context.cached(code.addr() as u64)
-    {
-        context.count::<EVENT>();
-        context.shadow().enter(anchor, id, tag(code.addr() as u64));
-        return none;
-    }
-    cold::enter::<EVENT>(session, code, anchor);
-    none
+    // A jump: this function keeps nothing on the stack.
+    cold_enter::<EVENT>(session, arguments, count, anchor)
 }
 
 unsafe extern "C-unwind" fn on_leave<const EVENT: usize>(
@@ -85,23 +104,52 @@ unsafe extern "C-unwind" fn on_leave<const EVENT: usize>(
     arguments: *const *mut PyObject,
     count: Py_ssize_t,
     stack_pointer: u64,
+    context: &'static Context,
 ) -> *mut PyObject {
-    // Relaxed, both: see `prepare`.
+    // Relaxed: see `prepare`.
     let anchor = stack_pointer.wrapping_add(DISTANCES[EVENT].load(Ordering::Relaxed));
-    let none = NONE.load(Ordering::Relaxed);
-    if count < 2 {
-        return none;
+    if count >= 2 && context.is_of(session.addr()) {
+        // SAFETY: `arguments` holds `count` objects, and that is more than none.
+        let code = unsafe { *arguments }.addr() as u64;
+        if context.shadow().try_leave(anchor, tag(code)) {
+            context.count::<EVENT>();
+            // Relaxed: see `prepare`.
+            return NONE.load(Ordering::Relaxed);
+        }
     }
-    // SAFETY: `arguments` holds `count` objects, and that is more than none.
-    let code = unsafe { *arguments };
-    let context = Context::current();
-    if context.is_of(session.addr()) {
-        context.count::<EVENT>();
-        context.shadow().leave(anchor, tag(code.addr() as u64));
-        return none;
+    cold_leave::<EVENT>(session, arguments, count, anchor)
+}
+
+#[cold]
+#[inline(never)]
+extern "C-unwind" fn cold_enter<const EVENT: usize>(
+    session: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: Py_ssize_t,
+    anchor: u64,
+) -> *mut PyObject {
+    if count >= 2 {
+        // SAFETY: `arguments` holds `count` objects, and that is more than none.
+        cold::enter::<EVENT>(session, unsafe { *arguments }, anchor);
     }
-    cold::leave::<EVENT>(session, code, anchor);
-    none
+    // Relaxed: see `prepare`.
+    NONE.load(Ordering::Relaxed)
+}
+
+#[cold]
+#[inline(never)]
+extern "C-unwind" fn cold_leave<const EVENT: usize>(
+    session: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: Py_ssize_t,
+    anchor: u64,
+) -> *mut PyObject {
+    if count >= 2 {
+        // SAFETY: `arguments` holds `count` objects, and that is more than none.
+        cold::leave::<EVENT>(session, unsafe { *arguments }, anchor);
+    }
+    // Relaxed: see `prepare`.
+    NONE.load(Ordering::Relaxed)
 }
 
 unsafe extern "C-unwind" fn on_calibration<const EVENT: usize>(
@@ -109,6 +157,7 @@ unsafe extern "C-unwind" fn on_calibration<const EVENT: usize>(
     arguments: *const *mut PyObject,
     count: Py_ssize_t,
     stack_pointer: u64,
+    _context: &'static Context,
 ) -> *mut PyObject {
     if count >= 2 {
         // SAFETY: `arguments` holds `count` objects, and that is more than none.
@@ -204,7 +253,3 @@ pub(super) fn make_calibration(
 ) -> Result<[*mut PyObject; Event::COUNT], PythonError> {
     make(refs, &CALIBRATION, session)
 }
-
-const _: Handler = on_enter::<START>;
-const _: Handler = on_leave::<RETURN>;
-const _: Handler = on_calibration::<START>;

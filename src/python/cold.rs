@@ -19,30 +19,40 @@ use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS, SEEDED_FRAMES};
 use crate::model::{CodeId, CodeInfo};
 use crate::sys::thread::current_tid;
 
-/// The enter event of a thread or code object that is not in the cache.
-#[cold]
-#[inline(never)]
+/// An enter event that is not ordinary: a new thread or code object, or a stack that heals or grows.
 pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
+    let (address, context) = (code.addr() as u64, Context::current());
+    if context.is_of(mark.addr())
+        && let Some(id) = context.cached(address)
+    {
+        context.count::<EVENT>();
+        context.shadow().enter(anchor, id, tag(address));
+        return;
+    }
     on_cold_path(mark, |live| {
         let context = context_of(live, code, true);
         context.count::<EVENT>();
         let id = look_up(live, context, code, None);
         // A session that ended inside the look-up is not written to any more.
         if context.is_of(live.mark) {
-            context.shadow().enter(anchor, id, tag(code.addr() as u64));
+            context.shadow().enter(anchor, id, tag(address));
         }
     });
 }
 
-/// The leave event of a thread that has no context yet.
-#[cold]
-#[inline(never)]
+/// A leave event that is not ordinary: of a new thread, or of a frame that is not on top.
 pub(super) fn leave<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
+    let (address, context) = (code.addr() as u64, Context::current());
+    if context.is_of(mark.addr()) {
+        context.count::<EVENT>();
+        context.shadow().leave(anchor, tag(address));
+        return;
+    }
     on_cold_path(mark, |live| {
         let context = context_of(live, code, false);
         context.count::<EVENT>();
         if context.is_of(live.mark) {
-            context.shadow().leave(anchor, tag(code.addr() as u64));
+            context.shadow().leave(anchor, tag(address));
         }
     });
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::reader::{ReadBuffer, ShadowRead};
 use crate::limits::PYTHON_FRAMES;
 use crate::model::{CodeId, PythonEntry};
-use crate::sync::SeqStack;
+use crate::sync::{SeqStack, State};
 
 /// Entries in store: the floor and the visible frames.
 const STORED: usize = PYTHON_FRAMES + 1;
@@ -37,8 +37,6 @@ const EMPTY: u32 = 1;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct ShadowStack {
-    /// Each entry is an anchor and `tag << 32 | code id`.
-    entries: SeqStack<STORED>,
     /// Lengths below this need no bookkeeping: the greatest length so far, at most [`STORED`].
     known_length: AtomicU32,
     /// Greatest number of frames so far, hidden ones included.
@@ -46,6 +44,8 @@ pub struct ShadowStack {
     truncations: AtomicU64,
     stale_dropped: AtomicU64,
     unmatched_leaves: AtomicU64,
+    /// Each entry is an anchor and `tag << 32 | code id`. The first ones share a cache line with the above.
+    entries: SeqStack<STORED>,
 }
 
 /// What a stack counted since it was claimed.
@@ -63,6 +63,12 @@ fn count(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
 }
 
+#[inline(always)]
+fn entry(anchor: u64, code: CodeId, tag: u32) -> [u64; 2] {
+    [anchor, u64::from(tag) << 32 | u64::from(code.get())]
+}
+
+#[inline(always)]
 fn tag_of(word: u64) -> u32 {
     (word >> 32) as u32
 }
@@ -72,24 +78,24 @@ impl ShadowStack {
     #[allow(clippy::new_without_default)] // Statics are made of these; nobody wants one on the stack.
     pub const fn new() -> Self {
         ShadowStack {
-            entries: SeqStack::new(),
             known_length: AtomicU32::new(0),
             deepest: AtomicU32::new(0),
             truncations: AtomicU64::new(0),
             stale_dropped: AtomicU64::new(0),
             unmatched_leaves: AtomicU64::new(0),
+            entries: SeqStack::new(),
         }
     }
 
     /// Makes it an empty stack of a thread that has just claimed it.
     pub(super) fn open(&self) {
         self.close();
-        self.entries.push(FLOOR);
+        self.entries.push(self.entries.state(), FLOOR);
     }
 
     /// Makes it nobody's stack: events are ignored and readers find none.
     pub(super) fn close(&self) {
-        self.entries.truncate(0);
+        self.entries.truncate(self.entries.state(), 0);
         // Relaxed: nobody writes the stack now; readers want figures, not an order.
         self.known_length.store(0, Ordering::Relaxed);
         self.deepest.store(0, Ordering::Relaxed);
@@ -98,39 +104,42 @@ impl ShadowStack {
         self.unmatched_leaves.store(0, Ordering::Relaxed);
     }
 
+    /// The ordinary case of [`ShadowStack::enter`]; `false` when it is not ordinary, and nothing was done.
+    #[inline(always)]
+    pub fn try_enter(&self, anchor: u64, code: CodeId, tag: u32) -> bool {
+        let state = self.entries.state();
+        // Relaxed: this thread's own figure.
+        let ordinary = state.length() < self.known_length.load(Ordering::Relaxed)
+            && self.top(state).is_some_and(|[top, _]| top >= anchor);
+        if ordinary {
+            self.entries.push(state, entry(anchor, code, tag));
+        }
+        ordinary
+    }
+
+    /// The ordinary case of [`ShadowStack::leave`]; `false` when it is not ordinary, and nothing was done.
+    #[inline(always)]
+    pub fn try_leave(&self, anchor: u64, tag: u32) -> bool {
+        let state = self.entries.state();
+        let ordinary = self
+            .top(state)
+            .is_some_and(|[top, word]| top == anchor && tag_of(word) == tag);
+        if ordinary {
+            self.entries.truncate(state, state.length().wrapping_sub(1));
+        }
+        ordinary
+    }
+
     /// A Python frame was entered (started, resumed or thrown into) at `anchor`. `tag` is what the leave event of the same code object will
     /// carry; equal tags of different code objects do harm only when an event is missing.
-    #[inline(always)]
     pub fn enter(&self, anchor: u64, code: CodeId, tag: u32) {
-        let length = self.entries.len();
-        let entry = [anchor, u64::from(tag) << 32 | u64::from(code.get())];
-        match self.entries.entry(length.wrapping_sub(1)) {
-            // Relaxed: this thread's own figure.
-            Some([top, _]) if top >= anchor && length < self.known_length.load(Ordering::Relaxed) => {
-                self.entries.push(entry);
-            }
-            _ => self.enter_slow(length, entry),
-        }
-    }
-
-    /// A Python frame was left (returned, yielded or unwound) at `anchor`.
-    #[inline(always)]
-    pub fn leave(&self, anchor: u64, tag: u32) {
-        let length = self.entries.len();
-        match self.entries.entry(length.wrapping_sub(1)) {
-            Some([top, word]) if top == anchor && tag_of(word) == tag => self.entries.truncate(length - 1),
-            _ => self.leave_slow(length, anchor, tag),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn enter_slow(&self, length: u32, entry: [u64; 2]) {
-        if length < EMPTY {
+        if self.entries.state().length() < EMPTY {
             return;
         }
-        let length = self.drop_deeper_than(length, entry[0]);
-        self.entries.push(entry);
+        self.drop_deeper_than(anchor);
+        let state = self.entries.state();
+        self.entries.push(state, entry(anchor, code, tag));
+        let length = state.length();
         if length == STORED as u32 {
             count(&self.truncations, 1);
         }
@@ -143,16 +152,17 @@ impl ShadowStack {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn leave_slow(&self, length: u32, anchor: u64, tag: u32) {
-        if length < EMPTY {
+    /// A Python frame was left (returned, yielded or unwound) at `anchor`.
+    pub fn leave(&self, anchor: u64, tag: u32) {
+        if self.entries.state().length() < EMPTY {
             return;
         }
-        let length = self.drop_deeper_than(length, anchor);
+        self.drop_deeper_than(anchor);
+        let state = self.entries.state();
+        let length = state.length();
         if length > STORED as u32 {
             // A hidden frame: which one cannot be told, so its leave is taken for the innermost.
-            self.entries.truncate(length - 1);
+            self.entries.truncate(state, length - 1);
             return;
         }
         for index in (EMPTY..length).rev() {
@@ -164,15 +174,22 @@ impl ShadowStack {
             }
             if tag_of(word) == tag {
                 count(&self.stale_dropped, u64::from(length - 1 - index));
-                self.entries.truncate(index);
+                self.entries.truncate(state, index);
                 return;
             }
         }
         count(&self.unmatched_leaves, 1);
     }
 
-    /// Drops the entries that are deeper than `anchor`, hidden ones included; returns the new length.
-    fn drop_deeper_than(&self, length: u32, anchor: u64) -> u32 {
+    #[inline(always)]
+    fn top(&self, state: State) -> Option<[u64; 2]> {
+        self.entries.entry(state.length().wrapping_sub(1))
+    }
+
+    /// Drops the entries that are deeper than `anchor`, hidden ones included.
+    fn drop_deeper_than(&self, anchor: u64) {
+        let state = self.entries.state();
+        let length = state.length();
         let mut kept = length;
         // Hidden frames are at least as deep as the innermost stored one, so they go when that one goes.
         let mut index = length.min(STORED as u32);
@@ -185,14 +202,13 @@ impl ShadowStack {
         }
         if kept < length {
             count(&self.stale_dropped, u64::from(length - kept));
-            self.entries.truncate(kept);
+            self.entries.truncate(state, kept);
         }
-        kept
     }
 
     /// Puts frames that ran before the session, outermost first, on a stack that has none yet. They have no anchor; readers get it as 0.
     pub fn seed(&self, frames: impl IntoIterator<Item = (CodeId, u32)>) {
-        if self.entries.len() == EMPTY {
+        if self.entries.state().length() == EMPTY {
             for (code, tag) in frames {
                 self.enter(UNANCHORED, code, tag);
             }
@@ -201,7 +217,7 @@ impl ShadowStack {
 
     /// Frames on the stack, hidden ones included.
     pub fn depth(&self) -> u32 {
-        self.entries.len().saturating_sub(EMPTY)
+        self.entries.state().length().saturating_sub(EMPTY)
     }
 
     /// One attempt to copy the stack; at most [`PYTHON_FRAMES`] steps.

@@ -29,6 +29,18 @@ fn a_stack_that_nobody_claimed_ignores_events() {
 }
 
 #[test]
+fn only_the_ordinary_case_is_short() {
+    let stack = opened();
+    assert!(!stack.try_enter(900, CodeId::new(1), 1), "deeper than ever before");
+    stack.enter(900, CodeId::new(1), 1);
+    assert!(!stack.try_leave(900, 2), "another code object");
+    assert!(!stack.try_leave(800, 1), "another eval frame");
+    assert!(stack.try_leave(900, 1));
+    assert!(stack.try_enter(900, CodeId::new(1), 1));
+    assert!(!ShadowStack::new().try_enter(900, CodeId::new(1), 1), "nobody's stack");
+}
+
+#[test]
 fn an_enter_drops_deeper_entries_as_stale() {
     let stack = opened();
     stack.enter(900, CodeId::new(1), 1);
@@ -136,10 +148,13 @@ struct Event {
 }
 
 fn send(stack: &ShadowStack, event: Event) {
+    let Event { anchor, code, .. } = event;
     if event.enter {
-        stack.enter(event.anchor, CodeId::new(event.code), event.code);
-    } else {
-        stack.leave(event.anchor, event.code);
+        if !stack.try_enter(anchor, CodeId::new(code), code) {
+            stack.enter(anchor, CodeId::new(code), code);
+        }
+    } else if !stack.try_leave(anchor, code) {
+        stack.leave(anchor, code);
     }
 }
 

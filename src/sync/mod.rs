@@ -9,5 +9,5 @@ mod slots;
 
 pub use pool::Pool;
 pub use published::{Published, Publisher, Reading};
-pub use seqlock::{ReadError, SeqStack};
+pub use seqlock::{ReadError, SeqStack, State};
 pub use slots::{Filling, Owner, Slots, TakenBack, Ticket};

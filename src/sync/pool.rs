@@ -5,7 +5,7 @@
 //! **Algorithm.** A flag per value; a borrower takes the lowest free one. With few borrowers at a time it is nearly always the first, which is what
 //! last-in first-out would give, without a list that a torn-away borrower could leave broken.
 //!
-//! **Price.** One swap, when the first is free.
+//! **Price.** One compare-and-exchange, when the first is free.
 //!
 //! **Assumptions.** None: a borrower that never returns costs one value.
 
@@ -23,7 +23,7 @@ pub struct Pool<T> {
     places: Box<[Place<T>]>,
 }
 
-// SAFETY: the value is reached only by the borrower whose swap found `taken` false.
+// SAFETY: the value is reached only by the borrower whose exchange found `taken` false.
 unsafe impl<T: Send> Sync for Pool<T> {}
 
 impl<T> Pool<T> {
@@ -40,16 +40,14 @@ impl<T> Pool<T> {
 
     /// Runs `work` with the lowest free value; `None` when all are taken.
     pub fn borrow<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
-        // Acquire: pairs with the Release below, so that the last borrower's writes are seen.
-        let place = self
-            .places
-            .iter()
-            .find(|place| !place.taken.swap(true, Ordering::Acquire))?;
+        // Acquire: pairs with the Release below, so that the last borrower's writes are seen. Relaxed on failure: nothing is read then.
+        let take = |taken: &AtomicBool| taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        let place = self.places.iter().find(|place| take(&place.taken).is_ok())?;
         let result = place.value.with_mut(|value| {
-            // SAFETY: our swap turned `taken` from false to true, so until the store below nobody else gets here.
+            // SAFETY: our exchange turned `taken` from false to true, so until the store below nobody else gets here.
             work(unsafe { &mut *value })
         });
-        // Release: pairs with the Acquire of the next borrower's swap.
+        // Release: pairs with the Acquire of the next borrower's exchange.
         place.taken.store(false, Ordering::Release);
         Some(result)
     }

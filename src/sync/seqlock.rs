@@ -25,6 +25,18 @@ const VERSION: u64 = 1 << 32;
 /// The bits of the state that hold the length.
 const LENGTH: u64 = VERSION - 1;
 
+/// Version and length at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State(u64);
+
+impl State {
+    /// The length, counted entries included.
+    #[inline(always)]
+    pub fn length(self) -> u32 {
+        (self.0 & LENGTH) as u32
+    }
+}
+
 /// Why a copy was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadError {
@@ -60,16 +72,11 @@ impl<const N: usize> SeqStack<N> {
         }
     }
 
-    /// The writer's own view: the length, counted entries included.
+    /// The writer's own view.
     #[inline(always)]
-    pub fn len(&self) -> u32 {
+    pub fn state(&self) -> State {
         // Relaxed: only the writer changes it, and it asks itself.
-        (self.state.load(Ordering::Relaxed) & LENGTH) as u32
-    }
-
-    /// The writer's own view: whether there is no entry.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        State(self.state.load(Ordering::Relaxed))
     }
 
     /// The writer's own view of the stored entry at `index`, counted from the bottom.
@@ -80,29 +87,26 @@ impl<const N: usize> SeqStack<N> {
         Some([first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)])
     }
 
-    /// Writer: puts an entry on top; beyond `N` it is only counted.
+    /// Writer: puts an entry on top of `state`, which must be the present one; beyond `N` it is only counted.
     #[inline(always)]
-    pub fn push(&self, entry: [u64; 2]) {
-        // Relaxed: the writer's own value.
-        let state = self.state.load(Ordering::Relaxed);
-        if let Some([first, second]) = self.entries.get((state & LENGTH) as usize) {
+    pub fn push(&self, state: State, entry: [u64; 2]) {
+        if let Some([first, second]) = self.entries.get(state.length() as usize) {
             // Release, with the Acquire loads in `read`: who sees this word also sees the pop that made room for it, and so a moved state.
             first.store(entry[0], Ordering::Release);
             second.store(entry[1], Ordering::Release);
         }
         // Release, with the Acquire load of the state in `read`: who sees the length also sees the entry.
-        self.state.store(state.wrapping_add(VERSION + 1), Ordering::Release);
+        self.state.store(state.0.wrapping_add(VERSION + 1), Ordering::Release);
     }
 
-    /// Writer: forgets the entries from `length` on. A greater `length` than the present one changes nothing.
+    /// Writer: forgets the entries from `length` on, if there are any. `state` must be the present one.
     #[inline(always)]
-    pub fn truncate(&self, length: u32) {
-        // Relaxed: the writer's own value.
-        let state = self.state.load(Ordering::Relaxed);
-        if u64::from(length) < state & LENGTH {
-            let version = (state & !LENGTH).wrapping_add(VERSION);
+    pub fn truncate(&self, state: State, length: u32) {
+        let surplus = state.length().saturating_sub(length);
+        if surplus > 0 {
+            let after = state.0.wrapping_add(VERSION - u64::from(surplus));
             // Release, with the Acquire load of the state in `read`; `push` says why a later entry cannot be seen without it.
-            self.state.store(version | u64::from(length), Ordering::Release);
+            self.state.store(after, Ordering::Release);
         }
     }
 
@@ -142,39 +146,39 @@ mod tests {
     #[test]
     fn a_reader_gets_what_was_pushed() {
         let stack = SeqStack::<4>::new();
-        assert!(stack.is_empty());
-        stack.push([1, 2]);
-        stack.push([3, 4]);
+        assert_eq!(stack.state().length(), 0);
+        stack.push(stack.state(), [1, 2]);
+        stack.push(stack.state(), [3, 4]);
         assert_eq!(copy(&stack), (vec![[1, 2], [3, 4]], 2));
-        stack.truncate(1);
+        stack.truncate(stack.state(), 1);
         assert_eq!(copy(&stack), (vec![[1, 2]], 1));
     }
 
     #[test]
     fn entries_beyond_the_store_are_counted() {
         let stack = SeqStack::<2>::new();
-        (1..=5).for_each(|n| stack.push([n, n]));
+        (1..=5).for_each(|n| stack.push(stack.state(), [n, n]));
         assert_eq!(copy(&stack), (vec![[1, 1], [2, 2]], 5));
-        stack.truncate(1);
-        stack.push([9, 9]);
+        stack.truncate(stack.state(), 1);
+        stack.push(stack.state(), [9, 9]);
         assert_eq!(copy(&stack), (vec![[1, 1], [9, 9]], 2));
     }
 
     #[test]
     fn truncate_never_grows() {
         let stack = SeqStack::<2>::new();
-        stack.push([1, 1]);
-        stack.truncate(7);
+        stack.push(stack.state(), [1, 1]);
+        stack.truncate(stack.state(), 7);
         assert_eq!(copy(&stack), (vec![[1, 1]], 1));
     }
 
     #[test]
     fn a_change_during_the_copy_is_noticed() {
         let stack = SeqStack::<4>::new();
-        stack.push([1, 1]);
+        stack.push(stack.state(), [1, 1]);
         let read = stack.read(|_, _| {
-            stack.truncate(0);
-            stack.push([2, 2]);
+            stack.truncate(stack.state(), 0);
+            stack.push(stack.state(), [2, 2]);
         });
         assert_eq!(read, Err(ReadError::Torn));
     }
@@ -183,7 +187,7 @@ mod tests {
     fn the_version_wraps_into_nothing_else() {
         let stack = SeqStack::<4>::new();
         stack.state.store(u64::MAX << 32, Ordering::Relaxed);
-        stack.push([1, 1]);
+        stack.push(stack.state(), [1, 1]);
         assert_eq!(copy(&stack), (vec![[1, 1]], 1));
     }
 }

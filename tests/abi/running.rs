@@ -182,6 +182,12 @@ fn endstone_accepts_every_usage_that_is_declared() {
             "?flags: message"
         ]
     );
+    assert_eq!(
+        parsed[2].1,
+        ["module: SparkModule = profiler|sampler", "arguments: message"]
+    );
+    assert_eq!(parsed[3].1, ["arguments: message"]);
+    assert_eq!(parsed.len(), 4);
 }
 
 #[test]

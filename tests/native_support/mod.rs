@@ -92,7 +92,7 @@ pub fn sample_until(
     threads: ThreadSelection,
     mut enough: impl FnMut(&[Taken], &SamplerDiagnostics) -> bool,
 ) -> (Vec<Taken>, SamplerDiagnostics, SampleSource) {
-    let (sampler, mut source) = start(interval_micros, threads);
+    let (mut sampler, mut source) = start(interval_micros, threads);
     let begun = Instant::now();
     let mut taken = Vec::new();
     loop {

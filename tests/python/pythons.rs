@@ -6,6 +6,7 @@ use std::process::Command;
 /// One CPython with a shared library.
 #[derive(Clone, Debug)]
 pub struct Python {
+    #[allow(dead_code)] // Each program that uses this file uses its own part.
     pub version: String,
     pub library: PathBuf,
     pub home: PathBuf,

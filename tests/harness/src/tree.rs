@@ -120,13 +120,7 @@ impl<'a> Printer<'a> {
 
     fn line(&self, node: &StackTraceNode, depth: usize, text: &mut String) {
         let indentation = STEP * depth;
-        // A Python function's name has angle brackets of another kind: <locals>, <lambda>.
-        let method = if is_python(node) {
-            node.method_name.clone()
-        } else {
-            short(&node.method_name)
-        };
-        let name = format!("{}.{method}", node.class_name);
+        let name = name(node);
         let room = self.options.width.saturating_sub(10 + indentation);
         let _ = writeln!(
             text,
@@ -135,6 +129,23 @@ impl<'a> Printer<'a> {
             "",
             cut(&name, room)
         );
+    }
+}
+
+/// Class and function, as short as they can be told apart.
+fn name(node: &StackTraceNode) -> String {
+    let (class, method) = (&node.class_name, &node.method_name);
+    if is_python(node) {
+        // Its angle brackets are of another kind: <locals>, <lambda>.
+        format!("{class}.{method}")
+    } else if method
+        .strip_prefix(class.as_str())
+        .is_some_and(|rest| rest.starts_with("+0x"))
+    {
+        // An address without a name says its module itself.
+        method.clone()
+    } else {
+        format!("{class}.{}", short(method))
     }
 }
 
@@ -246,6 +257,21 @@ mod tests {
         assert_eq!(short("x::operator<<<y>"), "x::operator<<<>");
         assert_eq!(short("x::operator->"), "x::operator->");
         assert_eq!(short("f<decltype(a->b)>::g"), "f<>::g");
+    }
+
+    #[test]
+    fn names_are_said_once_and_python_keeps_its_brackets() {
+        let shown = |class: &str, method: &str| name(&node(class, method, 1.0, &[]));
+        assert_eq!(
+            shown("libpython3_15", "libpython3_15+0x2e2030"),
+            "libpython3_15+0x2e2030"
+        );
+        assert_eq!(shown("libc", "libc_start"), "libc.libc_start");
+        assert_eq!(shown("libx", "f<int>"), "libx.f<>");
+        assert_eq!(
+            shown("[Python] m", "f.<locals>.<lambda>"),
+            "[Python] m.f.<locals>.<lambda>"
+        );
     }
 
     #[test]

@@ -127,7 +127,7 @@ fn show(profile: &Profile, file: &Path, saved: &str) {
     let python = 100.0 * profile.share_of(|stack| stack.frames.iter().any(|frame| frame.is_python()));
     let threads = profile.threads().join(", ");
     println!(
-        "content   {:.1} s of {threads}, {python:.1} % of it in Python functions",
+        "content   {:.1} s of {threads}, {python:.1} % of it in Python functions and what they call",
         profile.total_millis() / 1000.0
     );
     println!("open it   drag the file into https://spark.lucko.me/");

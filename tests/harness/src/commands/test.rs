@@ -31,10 +31,14 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     enough(&usable)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command
-        .args(["test", "--release", "--workspace"])
-        .args(arguments)
-        .current_dir(lab.root());
+    command.args(["test", "--release"]).current_dir(lab.root());
+    if !arguments
+        .iter()
+        .any(|argument| argument.starts_with("-p") || argument.starts_with("--package"))
+    {
+        command.arg("--workspace");
+    }
+    command.args(arguments);
     Err(CommandError::Result(format!(
         "cargo cannot be started: {}",
         command.exec()
@@ -46,8 +50,8 @@ fn enough(usable: &[PythonVersion]) -> Result<(), CommandError> {
     if usable.is_empty() || (in_ci && usable.len() < LEAST_IN_CI) {
         let names: Vec<String> = usable.iter().map(ToString::to_string).collect();
         return Err(CommandError::Result(format!(
-            "tests need more Pythons than these: {:?}",
-            names
+            "tests need more Pythons than these: {}",
+            names.join(", ")
         )));
     }
     Ok(())

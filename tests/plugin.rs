@@ -1,0 +1,148 @@
+//! The plugin in the stand-in server: what is typed is answered, and it survives being reloaded and replaced.
+
+use std::time::Duration;
+
+use harness::{Lab, Server};
+use object::Object;
+
+const WAIT: Duration = Duration::from_secs(60);
+
+fn server(lab: &Lab) -> Server {
+    let python = lab.default_python().unwrap();
+    lab.server(&python).arg("--no-python").start_ready().unwrap()
+}
+
+#[test]
+fn typed_commands_are_answered() {
+    let lab = Lab::open().unwrap();
+    let mut server = server(&lab);
+    for (line, answer) in [
+        (
+            "spark",
+            "/spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread",
+        ),
+        ("spark help", "/spark profiler cancel: stop, and throw the samples away"),
+        (
+            "/spark profiler",
+            "/spark profiler info: show how the profiler is doing",
+        ),
+        (
+            "spark profiler info",
+            "[⚡] The profiler is not running. Start it with /spark profiler start.",
+        ),
+        (
+            "spark sampler stop",
+            "[⚡] The profiler is not running. Start it with /spark profiler start.",
+        ),
+        (
+            "spark profiler cancel",
+            "[⚡] The profiler is not running. Start it with /spark profiler start.",
+        ),
+        // A wrong word at every place: we answer, not the server's syntax check.
+        ("spark tps", "[⚡] Unknown command \"tps\". Use: help, profiler."),
+        (
+            "spark profiler begin",
+            "[⚡] Unknown profiler command \"begin\". Use: start, stop, info, cancel.",
+        ),
+        (
+            "spark profiler start now",
+            "[⚡] Did not expect \"now\" after \"profiler start\". Use: --interval MS, --timeout SECONDS.",
+        ),
+        (
+            "spark profiler start --thread",
+            "[⚡] \"profiler start\" has no option --thread. Use: --interval MS, --timeout SECONDS.",
+        ),
+        (
+            "spark profiler start --interval 0",
+            "[⚡] --interval must be a number of milliseconds from 0.1 to 1000.",
+        ),
+        (
+            "spark profiler start --timeout 10",
+            "[⚡] --timeout must be a whole number of seconds from 11 to 86400.",
+        ),
+        (
+            "spark profiler stop --comment \"open",
+            "[⚡] A quote is not closed. Write texts as \"like this\".",
+        ),
+        (
+            "spark profiler stop --comment §c",
+            "[⚡] --comment needs a text of 1 to 500 characters",
+        ),
+    ] {
+        server.ask(line, answer).unwrap();
+    }
+
+    server
+        .ask(
+            "spark profiler start --interval 5 --timeout=86400",
+            "It stops by itself after 24 h.",
+        )
+        .unwrap();
+    server
+        .wait_for("[⚡] The profiler is running: 1 thread, one sample every 5 ms", WAIT)
+        .unwrap();
+    server
+        .ask(
+            "spark profiler start",
+            "The profiler is running already: the console started it",
+        )
+        .unwrap();
+    server.ask("spark profiler info", "[⚡] Profiling for ").unwrap();
+    server
+        .ask(
+            "spark profiler stop --comment \"lag §cat spawn\"",
+            "this version cannot upload yet",
+        )
+        .unwrap();
+    let saved = server.wait_for("[⚡] Saved plugins/spark/profiles/", WAIT).unwrap();
+    assert!(saved.contains(".sparkprofile ("), "{saved}");
+    assert_eq!(server.profile_files().unwrap().len(), 1);
+
+    server.ask("spark profiler start", "The profiler is running:").unwrap();
+    server
+        .ask("spark profiler cancel", "The profiler has stopped; nothing was saved.")
+        .unwrap();
+    assert_eq!(server.profile_files().unwrap().len(), 1);
+    assert!(server.stop().unwrap().success());
+}
+
+#[test]
+fn a_reload_while_profiling_saves_and_the_plugin_works_again() {
+    let lab = Lab::open().unwrap();
+    let mut server = server(&lab);
+    server.ask("spark profiler start", "The profiler is running:").unwrap();
+    server.ask("!reload-plugins", "!reload-plugins done").unwrap();
+    assert_eq!(server.profile_files().unwrap().len(), 1);
+    // The same file: nothing to say about it.
+    let lines = server.output_since(harness::Mark::start());
+    assert!(
+        !lines.iter().any(|line| line.contains("Restart the server")),
+        "{lines:#?}"
+    );
+
+    server.ask("spark profiler start", "The profiler is running:").unwrap();
+    server.ask("spark profiler stop", "[⚡] Saved ").unwrap();
+
+    // Another build takes the file's place: the old one goes on and says so.
+    let file = server.dir().join("plugins").join("endstone_spark.so");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let id = object::File::parse(&*bytes)
+        .unwrap()
+        .build_id()
+        .unwrap()
+        .unwrap()
+        .to_vec();
+    let at = bytes.windows(id.len()).position(|window| window == id).unwrap();
+    bytes[at] ^= 0xff;
+    let replacement = file.with_extension("new");
+    std::fs::write(&replacement, bytes).unwrap();
+    std::fs::rename(&replacement, &file).unwrap();
+    server
+        .ask("!reload-plugins", "Restart the server to use the new version")
+        .unwrap();
+    server.wait_for("!reload-plugins done", WAIT).unwrap();
+    server
+        .ask("spark profiler info", "The profiler is not running.")
+        .unwrap();
+    assert!(server.stop().unwrap().success());
+}
