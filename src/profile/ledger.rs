@@ -56,7 +56,11 @@ mod tests {
     fn times(tree: &Tree, key: FrameKey) -> Vec<(u32, u64)> {
         let node = tree.nodes().position(|node| node.key == key).unwrap() as u32;
         let of_node = |window: &super::super::WindowTimes| {
-            window.self_nanos.iter().find(|(at, _)| *at == node).map(|(_, nanos)| (window.window, *nanos))
+            window
+                .self_nanos
+                .iter()
+                .find(|(at, _)| *at == node)
+                .map(|(_, nanos)| (window.window, *nanos))
         };
         tree.windows().iter().filter_map(of_node).collect()
     }

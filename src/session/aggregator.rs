@@ -124,7 +124,11 @@ fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
     }
     let threads = threads
         .into_iter()
-        .map(|(key, ledger)| ThreadProfile { key, name: source.thread_name(key), tree: ledger.into_tree() })
+        .map(|(key, ledger)| ThreadProfile {
+            key,
+            name: source.thread_name(key),
+            tree: ledger.into_tree(),
+        })
         .collect();
     *shared.result.lock() = Some(Aggregated {
         threads,
