@@ -150,7 +150,7 @@ fn a_storm_is_survived() {
         .collect();
     let tids = workers.iter().map(|_| reported.recv().unwrap()).collect();
 
-    let (sampler, mut source) = start(1_000, ThreadSelection::Tids(tids));
+    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(tids));
     let (mut samples, mut rooted, mut in_library) = (0_u64, 0_u64, 0_u64);
     let begun = Instant::now();
     let least = |workers: &[(_, Arc<AtomicU64>)]| {

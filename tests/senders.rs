@@ -271,15 +271,18 @@ fn tick_until_said(part: &str) -> String {
 fn load_cxx_runtime() {
     let lab = Lab::open().unwrap();
     let libraries = lab.endstone(PythonVersion::V3_13).unwrap().site().join("endstone.libs");
-    let library = std::fs::read_dir(&libraries)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("libc++abi"))
-        .unwrap();
-    let library = CString::new(library.as_os_str().as_bytes()).unwrap();
-    // SAFETY: a terminated path.
-    let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-    assert!(!handle.is_null());
+    // The second needs the first, which is found by its name once it is there.
+    for (start, flags) in [("libunwind", libc::RTLD_LOCAL), ("libc++abi", libc::RTLD_GLOBAL)] {
+        let library = std::fs::read_dir(&libraries)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.file_name().unwrap().to_string_lossy().starts_with(start))
+            .unwrap();
+        let name = CString::new(library.as_os_str().as_bytes()).unwrap();
+        // SAFETY: a terminated path.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | flags) };
+        assert!(!handle.is_null(), "{}", library.display());
+    }
 }
 
 const PREFIX: &str = "§8[§e§l⚡§r§8]";

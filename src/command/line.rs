@@ -35,7 +35,7 @@ impl Tone {
 /// One line, as pieces with their tones. Built from left to right.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Line {
-    pieces: Vec<(Option<Tone>, String)>,
+    pieces: Vec<(Tone, String)>,
     continues: bool,
 }
 
@@ -54,7 +54,7 @@ impl Line {
     }
 
     fn with(mut self, tone: Tone, text: impl Into<String>) -> Self {
-        self.pieces.push((Some(tone), text.into()));
+        self.pieces.push((tone, text.into()));
         self
     }
 
@@ -87,8 +87,10 @@ impl Line {
             (_, true) => out.push_str("   "),
         }
         out.push(' ');
+        let mut current = None;
         for (tone, text) in &self.pieces {
-            if let (Audience::Player, Some(tone)) = (audience, tone) {
+            if audience == Audience::Player && current != Some(tone) {
+                current = Some(tone);
                 // Writing to a String cannot fail.
                 let _ = write!(out, "§{}", tone.code());
             }
@@ -104,9 +106,9 @@ mod tests {
 
     #[test]
     fn players_get_colours_and_the_console_plain_text() {
-        let line = Line::new().text("Took ").value("5 ms").good("!");
-        assert_eq!(line.render(Audience::Console), "[⚡] Took 5 ms!");
-        assert_eq!(line.render(Audience::Player), "§8[§e§l⚡§r§8] §7Took §f5 ms§a!");
+        let line = Line::new().text("Took ").text("all of ").value("5 ms").good("!");
+        assert_eq!(line.render(Audience::Console), "[⚡] Took all of 5 ms!");
+        assert_eq!(line.render(Audience::Player), "§8[§e§l⚡§r§8] §7Took all of §f5 ms§a!");
     }
 
     #[test]
