@@ -103,6 +103,7 @@ pub(super) fn walk(
     mut visit: impl FnMut(RawFrame),
 ) -> StackEnd {
     let mut signal_frames = 0;
+    let mut hint = 0;
     // The program counter of the leaf and of interrupted frames is exact; all others are return addresses.
     let mut exact = true;
     for _ in 0..limits::UNWIND_STEPS {
@@ -111,7 +112,7 @@ pub(super) fn walk(
         } else {
             registers.pc.wrapping_sub(1)
         };
-        let entry = table.find(address);
+        let entry = table.find_near(address, &mut hint);
         let sp = registers.sp();
         let rule = entry.map_or(Rule::plain(Kind::Missing), |entry| context.rule(entry, address));
         let module = entry.map_or(ModuleId::NONE, |entry| entry.id);
