@@ -392,14 +392,23 @@ fn everybody_is_answered_where_they_are() {
     // Deleted without being disabled: no thread of ours stays.
     let plugin = Driven::new(folder.path());
     plugin.call(PluginSlots::ON_ENABLE);
-    assert_eq!(workers(), 1);
+    wait_for_workers(1);
     plugin.call(Slot {
         index: 1,
         ..PluginSlots::ON_LOAD
     });
-    assert_eq!(workers(), 0);
+    wait_for_workers(0);
     tick();
     assert!(SAID.lock().is_empty(), "{:?}", SAID.lock());
+}
+
+/// A thread names itself after it has begun, and leaves the list after it was joined.
+fn wait_for_workers(count: usize) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while workers() != count {
+        assert!(Instant::now() < end, "{} workers instead of {count}", workers());
+        std::thread::yield_now();
+    }
 }
 
 /// How many threads of the service live.
