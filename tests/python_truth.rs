@@ -9,7 +9,6 @@ mod interpreter;
 mod pythons;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use endstone_spark::model::{CodeId, PythonPart, PythonState, StackEnd};
@@ -18,9 +17,6 @@ use endstone_spark::python::{Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use interpreter::{Interpreter, Object};
-
-const VERSIONS: [&str; 4] = ["3.12", "3.13", "3.14", "3.15"];
-const CHILD: &str = "SPARK_TEST_LIBPYTHON";
 
 /// One comparison: what the interpreter says, and what the shadow stack says.
 struct Check {
@@ -148,8 +144,10 @@ fn sample<T>(act: impl FnOnce() -> T) -> (T, Sampled) {
 /// The child: runs only when the parent asked for it.
 #[test]
 fn child() {
-    let Some(library) = std::env::var_os(CHILD) else { return };
-    let python = Interpreter::start(Path::new(&library));
+    let Some(library) = pythons::library_of_child() else {
+        return;
+    };
+    let python = Interpreter::start(&library);
     PYTHON.set(python).ok().unwrap();
     python.add_function(c"check", check);
     python.run(include_str!("programs/truth.py"));
@@ -200,29 +198,5 @@ fn child() {
 
 #[test]
 fn shadow_stacks_are_true_on_every_python() {
-    let mut ran = 0;
-    for minor in VERSIONS {
-        let Some(python) = pythons::find(minor) else {
-            println!("CPython {minor} with a shared library not found: NOT RUN");
-            continue;
-        };
-        let mut command = python.this_program();
-        command
-            .args(["child", "--exact", "--nocapture", "--test-threads=1"])
-            .env(CHILD, &python.library);
-        let output = command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        println!(
-            "--- {}\n{text}\n{}",
-            python.version,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert!(
-            output.status.success() && text.contains("child is done"),
-            "CPython {minor} failed: {}",
-            output.status
-        );
-        ran += 1;
-    }
-    assert!(ran > 0, "no CPython from 3.12 on was found");
+    pythons::in_children();
 }

@@ -215,7 +215,8 @@ impl<'a> FrameNames<'a> {
         let (method, glue) = match self.native.function(module, rva) {
             Some(function) => {
                 *named += 1;
-                let glue = glue::is_interpreter(&short) && glue::is_glue(&function);
+                let glue =
+                    glue::is_interpreter(&short) && glue::is_glue(function.strip_suffix("@plt").unwrap_or(&function));
                 (function, glue)
             }
             None => {
@@ -298,6 +299,13 @@ pub fn native_class(module: &Module) -> String {
         let short = module.short_name();
         short.strip_suffix(" (deleted)").unwrap_or(&short).to_owned()
     });
+    // `_json.cpython-313-x86_64-linux-gnu` and `_rust.abi3` are `_json` and `_rust` to whoever imports them.
+    let tag = [".cpython-", ".abi3"]
+        .iter()
+        .filter_map(|tag| stem.find(tag))
+        .filter(|at| *at > 0)
+        .min();
+    let stem = stem.get(..tag.unwrap_or(stem.len())).unwrap_or(&stem);
     presentable(&stem.replace('.', "_"), CLASS_CHARS)
 }
 

@@ -52,6 +52,15 @@ fn native_frames_are_module_and_function() {
 }
 
 #[test]
+fn extension_modules_are_named_as_python_imports_them() {
+    let class = |path: &str| native_class(&module(1, path));
+    assert_eq!(class("/usr/lib/_json.cpython-313-x86_64-linux-gnu.so"), "_json");
+    assert_eq!(class("/usr/lib/_rust.abi3.so"), "_rust");
+    assert_eq!(class("/usr/lib/ld-linux-x86-64.so.2"), "ld-linux-x86-64");
+    assert_eq!(class("/srv/bedrock_server (deleted)"), "bedrock_server");
+}
+
+#[test]
 fn native_frames_without_a_name_are_module_and_address() {
     assert_eq!(
         shown(native(1, 0x1234), None),

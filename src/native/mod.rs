@@ -18,6 +18,8 @@ mod source;
 mod table;
 mod threads;
 mod unwind;
+#[cfg(test)]
+mod unwind_tests;
 mod unwinder;
 
 pub use sampler::{Sampler, SamplerOptions, StartError, StopReport, start};

@@ -2,12 +2,14 @@
 
 mod frame;
 mod hash;
+mod ledger;
 mod merge;
 mod snapshot;
 mod tree;
 mod windows;
 
 pub use frame::FrameKey;
+pub use ledger::Ledger;
 pub use merge::{MergeStats, Merged, Merger};
 pub use snapshot::{Snapshot, ThreadProfile};
 pub use tree::{NodeView, Tree, WindowTimes};

@@ -75,6 +75,9 @@ where
     wait(&shared)
 }
 
+/// How often a waiting thread looks whether the interpreter still runs.
+const LOOK: Duration = Duration::from_millis(50);
+
 fn wait<F, T>(shared: &Shared<F, T>) -> Result<T, GilError> {
     let began = Instant::now();
     let mut stage = shared.stage.lock();
@@ -90,13 +93,15 @@ fn wait<F, T>(shared: &Shared<F, T>) -> Result<T, GilError> {
                 } else {
                     INTERPRETER_LOCK_SECONDS + INTERPRETER_WORK_SECONDS
                 };
-                let left = Duration::from_secs(seconds).saturating_sub(began.elapsed());
-                if left.is_zero() {
-                    // What was not begun stays given up.
+                if waiting && !shared.api.is_running() {
+                    // The thread may be gone. If it is not and comes back, it finds its work given up.
+                    return Err(GilError::NotRunning);
+                }
+                if began.elapsed() > Duration::from_secs(seconds) {
                     return Err(if waiting { GilError::NoLock } else { GilError::Stuck });
                 }
                 *stage = present;
-                shared.changed.wait_for(&mut stage, left);
+                shared.changed.wait_for(&mut stage, LOOK);
             }
         }
     }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, ThreadKey};
 use crate::native::SampleSource;
-use crate::profile::{MergeStats, Merger, ThreadProfile, Tree, WindowClock};
+use crate::profile::{Ledger, MergeStats, Merger, ThreadProfile, WindowClock};
 use crate::sys::thread::{self, Worker};
 
 /// How long the thread waits for samples before it publishes its figures.
@@ -103,7 +103,7 @@ impl Aggregator {
 
 fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
     let mut merger = Merger::new();
-    let mut threads: Vec<ThreadProfile> = Vec::new();
+    let mut threads: Vec<(ThreadKey, Ledger)> = Vec::new();
     let mut places: HashMap<ThreadKey, usize> = HashMap::new();
     let mut figures = MergeFigures::default();
     let mut more = true;
@@ -112,25 +112,24 @@ fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
             let place = *places.entry(sample.thread).or_insert_with(|| {
-                threads.push(ThreadProfile {
-                    key: sample.thread,
-                    name: String::new(),
-                    tree: Tree::new(),
-                });
+                threads.push((sample.thread, Ledger::default()));
                 threads.len() - 1
             });
-            if let Some(thread) = threads.get_mut(place) {
-                thread
-                    .tree
-                    .add(merged.path, clock.window_at(sample.taken_at), sample.weight_nanos);
+            if let Some((_, ledger)) = threads.get_mut(place) {
+                ledger.book(merged.path, clock.window_at(sample.taken_at), sample.weight_nanos);
             }
         });
         figures.threads = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         *shared.figures.lock() = figures;
     }
-    for thread in &mut threads {
-        thread.name = source.thread_name(thread.key);
-    }
+    let threads = threads
+        .into_iter()
+        .map(|(key, ledger)| ThreadProfile {
+            key,
+            name: source.thread_name(key),
+            tree: ledger.into_tree(),
+        })
+        .collect();
     *shared.result.lock() = Some(Aggregated {
         threads,
         modules: source.modules(),

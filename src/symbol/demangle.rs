@@ -21,12 +21,21 @@ const CLONE_SUFFIXES: &[&str] = &[
     "warm",
 ];
 
+/// What the names of linkage stubs end in.
+const STUB_SUFFIX: &str = "@plt";
+
 /// The function's full name without parameters: `Level::tick` for `_ZN5Level4tickEv`, `core::fmt::write` for Rust's. Names that are not
 /// mangled come back as they are, without the version and the compiler's clone suffixes. Any input gives a printable text of bounded length
 /// that does not end in `()`.
 pub fn demangle(symbol: &[u8]) -> String {
     let bounded = symbol.get(..MANGLED_BYTES).unwrap_or(symbol);
     let text = String::from_utf8_lossy(bounded);
+    if let Some(target) = text
+        .strip_suffix(STUB_SUFFIX)
+        .filter(|target| !target.ends_with(STUB_SUFFIX))
+    {
+        return demangle(target.as_bytes()) + STUB_SUFFIX;
+    }
     let plain = without_clone_suffix(without_version(&text));
     let mut name = rust_name(plain)
         .or_else(|| cpp_name(plain))
@@ -149,6 +158,7 @@ mod tests {
     #[test]
     fn versions_and_clone_suffixes_go() {
         assert_eq!(name("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(name("_ZN5Level4tickEv@plt"), "Level::tick@plt");
         assert_eq!(name("gen_send_ex2.constprop.0"), "gen_send_ex2");
         assert_eq!(name("list_sort.isra.0.cold"), "list_sort");
         assert_eq!(name("_ZN5Level4tickEv.part.3"), "Level::tick");

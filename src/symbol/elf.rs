@@ -1,14 +1,18 @@
 //! Functions of an ELF file.
 
+use std::collections::HashMap;
+
 use object::elf::{
-    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, SHF_ALLOC, SHN_LORESERVE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
-    STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, SectionHeader64, Sym64,
+    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHF_ALLOC, SHN_LORESERVE,
+    SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, SectionHeader64,
+    Sym64,
 };
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
 use object::{LittleEndian, ReadRef};
 
 use super::error::SymbolError;
 use super::extents::Extents;
+use super::plt::stubs;
 use super::table::{Function, FunctionTable, Visibility};
 use crate::limits::SYMBOL_TABLE_BYTES;
 use crate::model::BuildId;
@@ -16,6 +20,9 @@ use crate::model::BuildId;
 type Header = FileHeader64<LittleEndian>;
 type Section = SectionHeader64<LittleEndian>;
 type Symbol = Sym64<LittleEndian>;
+
+/// What the names of linkage stubs end in, as disassemblers print them.
+const STUB_SUFFIX: &[u8] = b"@plt";
 
 const LITTLE: LittleEndian = LittleEndian;
 
@@ -80,7 +87,67 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
                 self.read_table(section, &mut functions, &mut text)?;
             }
         }
+        // Stubs are worth having, not worth losing the rest for.
+        let _ = self.read_stubs(&mut functions, &mut text);
         Ok(FunctionTable::new(functions, text))
+    }
+
+    /// Linkage stubs, as functions named `target@plt`.
+    fn read_stubs(&self, functions: &mut Vec<Function>, text: &mut Vec<u8>) -> Result<(), SymbolError> {
+        let mut targets: HashMap<u64, &[u8]> = HashMap::new();
+        for section in self.sections {
+            let Some((relocations, link)) = section.rela(LITTLE, self.data)? else {
+                continue;
+            };
+            let Some(table) = self
+                .sections
+                .get(link.0)
+                .filter(|table| table.sh_type(LITTLE) == SHT_DYNSYM)
+            else {
+                continue;
+            };
+            let symbols: &[Symbol] = table.data_as_array(LITTLE, self.data)?;
+            let Some(names) = self.sections.get(table.sh_link(LITTLE) as usize) else {
+                continue;
+            };
+            let names = names.data(LITTLE, self.data)?;
+            for relocation in relocations {
+                if !matches!(relocation.r_type(LITTLE, false), R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT) {
+                    continue;
+                }
+                let symbol = symbols.get(relocation.r_sym(LITTLE, false) as usize);
+                let name = symbol.and_then(|symbol| names.get(symbol.st_name(LITTLE) as usize..));
+                if let Some(name) = name.and_then(|name| name.split(|byte| *byte == 0).next()) {
+                    targets.insert(relocation.r_offset(LITTLE), name);
+                }
+            }
+        }
+        let section_names = self.header.section_strings(LITTLE, self.data, self.sections)?;
+        for section in self.sections {
+            let is_stubs = section
+                .name(LITTLE, section_names)
+                .is_ok_and(|name| name.starts_with(b".plt"));
+            if !is_stubs || section.sh_type(LITTLE) == SHT_NOBITS {
+                continue;
+            }
+            for stub in stubs(section.data(LITTLE, self.data)?, section.sh_addr(LITTLE), &targets) {
+                let start = text.len() as u64;
+                let name_length = stub.target.len() + STUB_SUFFIX.len();
+                if start + name_length as u64 > SYMBOL_TABLE_BYTES || stub.target.is_empty() {
+                    continue;
+                }
+                text.extend_from_slice(stub.target);
+                text.extend_from_slice(STUB_SUFFIX);
+                functions.push(Function {
+                    start: stub.start,
+                    end: stub.end,
+                    name: start as u32,
+                    name_length: name_length as u32,
+                    visibility: Visibility::Local,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The extents of functions that the unwind data tells.

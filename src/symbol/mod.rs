@@ -5,6 +5,7 @@ mod elf;
 mod error;
 mod extents;
 mod open;
+mod plt;
 mod symbolizer;
 mod table;
 

@@ -9,6 +9,10 @@ const SOURCE: &str = r#"
 namespace game { struct Level { int depth; __attribute__((noinline)) int tick(int); }; int Level::tick(int n) { return n + depth; } }
 static __attribute__((noinline, used)) int helper(int n) { return n * 3; }
 extern "C" int entry(int n) { game::Level level{n}; return level.tick(helper(n)); }
+#ifdef CALL_OUT
+extern "C" char *getenv(const char *);
+extern "C" int outward(int n) { return getenv("HOME")[0] + n; }
+#endif
 extern "C" char zeroes[400u << 20];
 char zeroes[400u << 20];
 "#;
@@ -145,6 +149,20 @@ fn a_separate_debug_file_of_the_same_build_names_the_rest() {
     let other = self::library(&["-Wl,--build-id=0x0011223344"]);
     std::fs::copy(&other.path, &debug).unwrap();
     assert_eq!(Symbolizer::with_debug_root(&root).resolve(&module, start), None);
+}
+
+#[test]
+fn linkage_stubs_are_named_after_where_they_lead() {
+    let library = library(&["-Wl,--build-id", "-Wl,-z,lazy", "-mcmodel=small", "-DCALL_OUT"]);
+    let listing = Command::new("objdump").arg("-d").arg(&library.path).output().unwrap();
+    let listing = String::from_utf8(listing.stdout).unwrap();
+    let line = listing.lines().find(|line| line.ends_with("<getenv@plt>:")).unwrap();
+    let start = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    let module = library.module();
+    let mut symbolizer = Symbolizer::new();
+    assert_eq!(symbolizer.resolve(&module, start).as_deref(), Some("getenv@plt"));
+    assert_eq!(symbolizer.resolve(&module, start + 15).as_deref(), Some("getenv@plt"));
+    assert_ne!(symbolizer.resolve(&module, start + 16).as_deref(), Some("getenv@plt"));
 }
 
 #[test]

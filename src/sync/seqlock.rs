@@ -191,3 +191,61 @@ mod tests {
         assert_eq!(copy(&stack), (vec![[1, 1]], 1));
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::SeqStack;
+
+    /// A reader on another thread, which is more than a handler on the writer's own, sees the stack as it was at one moment, or nothing.
+    #[test]
+    fn loom_a_copy_is_the_stack_as_it_was() {
+        loom::model(|| {
+            let stack = Arc::new(SeqStack::<2>::new());
+            stack.push(stack.state(), [1, 1]);
+            let writer = {
+                let stack = Arc::clone(&stack);
+                thread::spawn(move || {
+                    stack.truncate(stack.state(), 0);
+                    stack.push(stack.state(), [2, 2]);
+                    stack.push(stack.state(), [3, 3]);
+                })
+            };
+            let mut copy = Vec::new();
+            if let Ok(length) = stack.read(|_, entry| copy.push(entry)) {
+                let possible: [&[[u64; 2]]; 4] = [&[[1, 1]], &[], &[[2, 2]], &[[2, 2], [3, 3]]];
+                assert_eq!(copy.len(), length as usize);
+                assert!(possible.contains(&copy.as_slice()), "{copy:?}");
+            }
+            writer.join().unwrap();
+        });
+    }
+
+    /// Entries beyond the store are counted in one step with the version.
+    #[test]
+    fn loom_counted_entries_are_seen_whole() {
+        loom::model(|| {
+            let stack = Arc::new(SeqStack::<1>::new());
+            let writer = {
+                let stack = Arc::clone(&stack);
+                thread::spawn(move || {
+                    stack.push(stack.state(), [1, 1]);
+                    stack.push(stack.state(), [9, 9]);
+                    stack.truncate(stack.state(), 0);
+                    stack.push(stack.state(), [2, 2]);
+                })
+            };
+            let mut copy = Vec::new();
+            if let Ok(length) = stack.read(|_, entry| copy.push(entry)) {
+                match length {
+                    0 => assert!(copy.is_empty()),
+                    1 => assert!(copy == [[1, 1]] || copy == [[2, 2]], "{copy:?}"),
+                    _ => assert_eq!((copy.as_slice(), length), (&[[1, 1]][..], 2)),
+                }
+            }
+            writer.join().unwrap();
+        });
+    }
+}

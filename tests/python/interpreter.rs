@@ -33,6 +33,7 @@ macro_rules! functions {
 
 functions! {
     fn Py_InitializeEx(c_int);
+    fn Py_FinalizeEx() -> c_int;
     fn PyEval_SaveThread() -> *mut c_void;
     fn PyEval_RestoreThread(*mut c_void);
     fn PyRun_SimpleString(*const c_char) -> c_int;
@@ -109,6 +110,13 @@ impl Interpreter {
         // SAFETY: the lock is held and the text is NUL-terminated.
         let failed = unsafe { (self.PyRun_SimpleString)(source.as_ptr()) };
         assert_eq!(failed, 0, "the program failed");
+    }
+
+    /// Ends the interpreter.
+    #[allow(dead_code)]
+    pub fn finish(&self) {
+        // SAFETY: the lock is held by the thread that started it.
+        assert_eq!(unsafe { (self.Py_FinalizeEx)() }, 0);
     }
 
     /// Runs `act` without the lock.

@@ -85,3 +85,42 @@ pub fn find(minor: &str) -> Option<Python> {
         .find_map(|executable| ask(&executable, minor))
         .or_else(|| trees.into_iter().find_map(|tree| unpacked(&tree.join(minor), minor)))
 }
+
+const CHILD: &str = "SPARK_TEST_LIBPYTHON";
+
+/// In a child of [`in_children`]: the library to embed.
+#[allow(dead_code)]
+pub fn library_of_child() -> Option<PathBuf> {
+    std::env::var_os(CHILD).map(PathBuf::from)
+}
+
+/// Runs the test `child` of this binary in a process of its own for every CPython from 3.12 on that is there, at least one. A child ends by
+/// printing "child is done".
+#[allow(dead_code)]
+pub fn in_children() {
+    let mut ran = 0;
+    for minor in ["3.12", "3.13", "3.14", "3.15"] {
+        let Some(python) = find(minor) else {
+            println!("CPython {minor} with a shared library not found: NOT RUN");
+            continue;
+        };
+        let mut command = python.this_program();
+        command
+            .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+            .env(CHILD, &python.library);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        println!(
+            "--- {}\n{text}\n{}",
+            python.version,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(
+            output.status.success() && text.contains("child is done"),
+            "CPython {minor} failed: {}",
+            output.status
+        );
+        ran += 1;
+    }
+    assert!(ran > 0, "no CPython from 3.12 on was found");
+}

@@ -10,11 +10,12 @@
 //!
 //! Assumes: apt of Debian, with Debian's archive keys and a Debian mirror in its sources (`SPARK_DEBIAN_MIRROR` names one otherwise).
 
+use crate::apt::{self, Apt};
 use crate::error::{Error, FileContext, Result};
 use crate::lab::{Lab, folder_once};
 use crate::patchelf::Patchelf;
 use crate::program::run;
-use crate::progress::{Step, note};
+use crate::progress::Step;
 use crate::python::{Origin, OwnLibc, Python};
 use crate::version::PythonVersion;
 use std::fs;
@@ -29,15 +30,8 @@ const RELEASES: [(PythonVersion, &str); 4] = [
     (PythonVersion::V3_15, "forky"),
 ];
 
-/// Debian's signing keys, as every Debian has them.
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-
 /// Where a package's libraries go.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-
-/// What the machine's own apt does after an update or an installation is about its own system.
-const NO_HOOKS: &str = "#clear APT::Update::Pre-Invoke;\n#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n\
-                        #clear DPkg::Pre-Invoke;\n#clear DPkg::Post-Invoke;\n";
 
 /// Whether this version can be fetched at all.
 pub(crate) fn has(version: PythonVersion) -> bool {
@@ -67,6 +61,7 @@ pub(crate) fn fetch(lab: &Lab, version: PythonVersion) -> Result<Python> {
             for package in packages(&archive)? {
                 run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(partial), &step)?;
             }
+            merge_usr(partial)?;
             step.done();
             // The final place: the linker's path is stored in the interpreter.
             let linker = linker(&dir);
@@ -75,6 +70,21 @@ pub(crate) fn fetch(lab: &Lab, version: PythonVersion) -> Result<Python> {
         })?;
     }
     describe(&dir, version)
+}
+
+/// Until Debian 12 the C library's packages have `/lib`, which an installed system keeps in `/usr/lib`.
+fn merge_usr(dir: &Path) -> Result<()> {
+    let old = dir.join("lib/x86_64-linux-gnu");
+    let new = dir.join(LIBRARIES);
+    if !old.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(&new).context("create", &new)?;
+    for entry in fs::read_dir(&old).context("read", &old)? {
+        let file = entry.context("read", &old)?;
+        fs::rename(file.path(), new.join(file.file_name())).context("move", file.path())?;
+    }
+    Ok(())
 }
 
 fn folder(lab: &Lab, version: PythonVersion) -> PathBuf {
@@ -180,7 +190,7 @@ fn download(lab: &Lab, version: PythonVersion) -> Result<PathBuf> {
     })?;
     let archive = lab.cache().join("debian").join(format!("{release}-python{version}"));
     folder_once(&archive, |partial| {
-        let mirror = mirror(version)?;
+        let mirror = apt::mirror(version)?;
         let step = Step::start(format!("Downloading Python {version} of Debian {release}, about 25 MB"));
         let apt = Apt::new(lab, &mirror, release)?;
         run(apt.command().arg("update"), &step)?;
@@ -203,171 +213,27 @@ fn download(lab: &Lab, version: PythonVersion) -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// Where this machine gets its Debian packages.
-fn mirror(version: PythonVersion) -> Result<String> {
-    if let Some(mirror) = std::env::var("SPARK_DEBIAN_MIRROR")
-        .ok()
-        .filter(|mirror| !mirror.is_empty())
-    {
-        return Ok(mirror);
-    }
-    let cannot = |why: &str| {
-        Error::Missing(format!(
-            "no Python {version} with a shared libpython on this machine, and Debian's cannot be fetched: {why}. Install one or name one with \
-             SPARK_PYTHON"
-        ))
-    };
-    for program in ["apt-get", "dpkg-deb"] {
-        let found = Command::new(program)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if !found.is_ok_and(|status| status.success()) {
-            return Err(cannot(&format!("there is no {program} here")));
-        }
-    }
-    if !Path::new(KEYRING).is_file() {
-        return Err(cannot(&format!(
-            "Debian's signing keys ({KEYRING}, package debian-archive-keyring) are missing"
-        )));
-    }
-    let output = Command::new("apt-get")
-        .args([
-            "indextargets",
-            "--format",
-            "$(ORIGIN)\t$(RELEASE)\t$(REPO_URI)",
-            "Created-By: Packages",
-        ])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
-    let targets = output
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    let own = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    choose_mirror(&targets, &own)
-        .map(str::to_owned)
-        .ok_or_else(|| cannot("apt has no Debian mirror in its sources; set SPARK_DEBIAN_MIRROR to the address of one"))
-}
-
-/// The mirror among apt's index targets (`origin <tab> release <tab> address` per line). Before the first `apt-get update` origins are unknown;
-/// then it is the source of the system's own release.
-fn choose_mirror<'a>(targets: &'a str, os_release: &str) -> Option<&'a str> {
-    let field = |key: &str| {
-        os_release
-            .lines()
-            .find_map(|line| line.strip_prefix(key))
-            .map(|v| v.trim_matches('"'))
-    };
-    let own_release = field("VERSION_CODENAME=").filter(|_| field("ID=") == Some("debian"));
-    let entries = || {
-        targets
-            .lines()
-            .filter_map(|line| {
-                let mut fields = line.split('\t');
-                Some((fields.next()?, fields.next()?, fields.next()?))
-            })
-            .filter(|(_, _, uri)| !uri.contains("security"))
-    };
-    let by_origin = entries().find(|(origin, ..)| *origin == "Debian");
-    let by_release = || {
-        entries()
-            .filter(|(origin, ..)| origin.is_empty())
-            .find(|(_, release, uri)| Some(*release) == own_release && uri.trim_end_matches('/').ends_with("/debian"))
-    };
-    by_origin.or_else(by_release).map(|(_, _, uri)| uri)
-}
-
-/// An apt that knows one release and no installed package, with all its files in a temporary folder.
-struct Apt {
-    dir: tempfile::TempDir,
-}
-
-impl Apt {
-    fn new(lab: &Lab, mirror: &str, release: &str) -> Result<Self> {
-        let dir = tempfile::Builder::new()
-            .prefix("apt-")
-            .tempdir_in(lab.target())
-            .context("create", lab.target())?;
-        for folder in ["lists/partial", "cache/archives/partial"] {
-            let path = dir.path().join(folder);
-            fs::create_dir_all(&path).context("create", &path)?;
-        }
-        let write = |name: &str, text: String| {
-            let path = dir.path().join(name);
-            fs::write(&path, text).context("write", &path)
-        };
-        write(
-            "sources.list",
-            format!("deb [arch=amd64 signed-by={KEYRING}] {mirror} {release} main\n"),
-        )?;
-        write("apt.conf", NO_HOOKS.to_owned())?;
-        note(format!("from {mirror}"));
-        Ok(Self { dir })
-    }
-
-    fn archives(&self) -> PathBuf {
-        self.dir.path().join("cache/archives")
-    }
-
-    fn command(&self) -> Command {
-        let dir = self.dir.path();
-        let options = [
-            format!("Dir::Etc::sourcelist={}", dir.join("sources.list").display()),
-            "Dir::Etc::sourceparts=-".to_owned(),
-            format!("Dir::State={}", dir.display()),
-            format!("Dir::State::lists={}", dir.join("lists").display()),
-            "Dir::State::status=/dev/null".to_owned(),
-            format!("Dir::Cache={}", dir.join("cache").display()),
-            "APT::Architecture=amd64".to_owned(),
-            "APT::Architectures::=amd64".to_owned(),
-            "Acquire::Languages=none".to_owned(),
-            // As root apt downloads as another user, who may not write here.
-            "APT::Sandbox::User=root".to_owned(),
-            "Debug::NoLocking=1".to_owned(),
-            // Without this an update that reached nobody is a success.
-            "APT::Update::Error-Mode=any".to_owned(),
-            "Acquire::Retries=3".to_owned(),
-        ];
-        let mut command = Command::new("apt-get");
-        command.arg("-q").arg("-c").arg(dir.join("apt.conf"));
-        for option in options {
-            command.arg("-o").arg(option);
-        }
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        command
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const DEBIAN: &str = "NAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_CODENAME=bookworm\n";
-
-    #[test]
-    fn the_mirror_is_the_one_that_calls_itself_debian() {
-        let targets = "Other\tbookworm\thttps://packages.example/debian\nDebian\tbookworm-security\thttp://mirror.example/debian-security\n\
-                       Debian\tbookworm\thttp://mirror.example/debian/\n";
-        assert_eq!(choose_mirror(targets, ""), Some("http://mirror.example/debian/"));
-    }
-
-    #[test]
-    fn before_the_first_update_it_is_the_source_of_the_own_release() {
-        let targets = "\tnodistro\thttps://node.example/\n\tbookworm\thttps://tool.example/linux\n\tbookworm\thttp://mirror.example/debian\n";
-        assert_eq!(choose_mirror(targets, DEBIAN), Some("http://mirror.example/debian"));
-    }
-
-    #[test]
-    fn a_relative_of_debian_has_no_debian_mirror() {
-        let targets = "Ubuntu\tnoble\thttp://archive.example/ubuntu/\n";
-        assert_eq!(choose_mirror(targets, "ID=ubuntu\nVERSION_CODENAME=noble\n"), None);
-    }
 
     #[test]
     fn a_version_that_debian_never_had_is_not_fetched() {
         assert!(!has(PythonVersion::V3_12));
         assert!(has(PythonVersion::V3_15));
+    }
+
+    #[test]
+    fn libraries_of_both_folders_end_up_in_one() {
+        let temp = tempfile::tempdir().unwrap();
+        for (dir, file) in [("lib/x86_64-linux-gnu", "libc.so.6"), (LIBRARIES, "libssl.so.3")] {
+            fs::create_dir_all(temp.path().join(dir)).unwrap();
+            fs::write(temp.path().join(dir).join(file), "x").unwrap();
+        }
+        merge_usr(temp.path()).unwrap();
+        merge_usr(temp.path()).unwrap();
+        for file in ["libc.so.6", "libssl.so.3"] {
+            assert!(temp.path().join(LIBRARIES).join(file).is_file(), "{file}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::find::{self, Candidate};
 use crate::plugins;
 use crate::progress::note;
 use crate::python::Python;
-use crate::server::ServerBuilder;
+use crate::server_builder::ServerBuilder;
 use crate::version::PythonVersion;
 use std::env;
 use std::fs::{self, File, TryLockError};

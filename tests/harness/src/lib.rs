@@ -18,6 +18,7 @@
 //! A [`Lab`] knows the folders. It finds or fetches a [`Python`], the released Endstone and the sample plugins, and starts a [`Server`], whose
 //! console is typed into and whose lines are waited for. A [`Profile`] is what the server leaves.
 
+mod apt;
 mod check;
 mod debian;
 mod endstone;
@@ -34,6 +35,7 @@ mod program;
 mod progress;
 mod python;
 mod server;
+mod server_builder;
 #[cfg(test)]
 mod sound;
 mod tree;
@@ -51,7 +53,8 @@ pub use plugins::build as build_plugin;
 pub use profile::{Frame, Profile, Stack};
 pub use progress::{Step, note};
 pub use python::{Origin, OwnLibc, Python};
-pub use server::{START_TIMEOUT, STOP_TIMEOUT, Server, ServerBuilder, install, profile_files};
+pub use server::{START_TIMEOUT, STOP_TIMEOUT, Server, profile_files};
+pub use server_builder::{ServerBuilder, install};
 pub use tree::TreeOptions;
 pub use version::{BadVersion, PythonVersion};
 pub use wheel::Metadata as WheelMetadata;

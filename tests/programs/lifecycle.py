@@ -1,0 +1,206 @@
+"""What the lifecycle test runs; it calls these functions one by one."""
+import sys
+import threading
+
+M = sys.monitoring
+
+
+def tools():
+    return [M.get_tool(i) for i in range(6)]
+
+
+def occupy_all():
+    for i in range(6):
+        M.use_tool_id(i, "occupant %d" % i)
+
+
+def free(*ids):
+    for i in ids:
+        M.free_tool_id(i)
+
+
+# Another tool beside ours.
+other_calls = 0
+
+
+def other_callback(code, offset):
+    global other_calls
+    other_calls += 1
+
+
+def begin_other():
+    M.use_tool_id(4, "other")
+    M.register_callback(4, M.events.PY_START, other_callback)
+    M.set_events(4, M.events.PY_START)
+
+
+def end_other():
+    M.set_events(4, 0)
+    M.register_callback(4, M.events.PY_START, None)
+    M.free_tool_id(4)
+    assert other_calls > 0
+
+
+def work():
+    def inner(n):
+        return n and inner(n - 1)
+
+    for _ in range(20):
+        inner(10)
+    list(map(inner, range(5)))
+
+
+# Names that no compiler would make.
+def odd():
+    def plain():
+        return 1
+
+    code = plain.__code__
+    import types
+
+    for name, file in [
+        ("lone \ud800 surrogate", "odd \udcff file"),
+        ("x" * 1_000_000, "/" + "y" * 1_000_000),
+        ("line\nbreak\x00\x1b[31m\u202e", ""),
+        ("", "<nowhere>"),
+    ]:
+        changed = code.replace(co_name=name, co_qualname=name, co_filename=file, co_firstlineno=7)
+        types.FunctionType(changed, {})()
+        types.FunctionType(changed, {"__name__": 5})()
+        types.FunctionType(changed, {"__name__": name})()
+
+
+# References to code objects before and after sessions.
+def counted():
+    return 1
+
+
+def references():
+    return sys.getrefcount(counted.__code__)
+
+
+# Our callbacks in the hands of others.
+kept = []
+
+
+def steal():
+    for event in (M.events.PY_START, M.events.PY_RETURN, M.events.PY_RESUME, M.events.PY_YIELD, M.events.PY_THROW, M.events.PY_UNWIND):
+        callback = M.register_callback(2, event, None)
+        M.register_callback(2, event, callback)
+        kept.append(callback)
+
+
+def misuse():
+    for callback in kept:
+        for arguments in ((), (1,), (1, 2), ("x", 1, 2, 3), (misuse.__code__, 0), (misuse.__code__,) * 9):
+            assert callback(*arguments) is None, callback
+
+
+# Eight busy threads.
+running = True
+
+
+def busy():
+    def leaf(n):
+        return n
+
+    def generator():
+        yield from map(leaf, range(3))
+
+    while running:
+        for n in range(50):
+            leaf(n)
+            list(generator())
+
+
+def begin_threads():
+    global threads
+    threads = [threading.Thread(target=busy) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+
+
+def end_threads():
+    global running
+    running = False
+    for thread in threads:
+        thread.join()
+
+
+# Sessions that begin in the middle of things; `begin` and `end` are the test's, `check` compares.
+def late_nested():
+    def inside(n):
+        if n:
+            return max([n], key=lambda k: inside(k - 1) or 0)
+        begin()
+        check()
+        after()
+        check()
+
+    def after():
+        check()
+        sorted([2, 1], key=lambda n: (check(), n)[1])
+
+    inside(3)
+    check()
+    end()
+
+
+def late_generator():
+    def outer():
+        for _ in inner():
+            check()
+            yield
+
+    def inner():
+        yield 1
+        begin()
+        check()
+        yield 2
+        check()
+
+    for _ in outer():
+        check()
+    check()
+    end()
+
+
+def late_exception():
+    def deep(n):
+        if n == 0:
+            begin()
+            check()
+            raise KeyError
+        try:
+            deep(n - 1)
+        finally:
+            check()
+
+    try:
+        deep(5)
+    except KeyError:
+        check()
+    end()
+
+
+def late_loop():
+    import asyncio
+
+    async def child(n):
+        check()
+        await asyncio.sleep(0)
+        check()
+        if n:
+            await child(n - 1)
+
+    async def main():
+        tasks = [asyncio.create_task(child(3)) for _ in range(3)]
+        await asyncio.sleep(0)
+        begin()
+        check()
+        await asyncio.gather(*tasks)
+        check()
+
+    asyncio.run(main())
+    check()
+    end()

@@ -1,0 +1,282 @@
+//! Sessions begin and end: beside other tools, with callbacks in others' hands, on busy threads, in the middle of running code, and after the
+//! interpreter's end. Each CPython runs in a child process, which is this test binary again.
+
+#[path = "python/interpreter.rs"]
+mod interpreter;
+#[path = "python/pythons.rs"]
+mod pythons;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use endstone_spark::limits::CODE_TEXT_CHARS;
+use endstone_spark::model::{CodeId, CodeInfo, PythonState};
+use endstone_spark::native::{Unwinder, current_modules_unwinder};
+use endstone_spark::python::{AttachError, Attribution, Runtime, attach};
+use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
+use endstone_spark::sys::thread::current_tid;
+use interpreter::{Interpreter, Object};
+
+static PYTHON: OnceLock<Interpreter> = OnceLock::new();
+static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
+static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
+
+/// The true names, and the ids and anchors of the shadow stack, if there was one.
+type Check = (Vec<String>, Option<Vec<(CodeId, u64)>>);
+static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
+
+fn try_attach() -> Result<Attribution, AttachError> {
+    PYTHON.get().unwrap().unlocked(|| {
+        let unwinder = UNWINDER.get_or_init(current_modules_unwinder);
+        let unwind = |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
+            unwinder.unwind(pc, sp, bp, out);
+        };
+        attach(Runtime::discover().unwrap(), ShadowTable::global(), Arc::new(unwind))
+    })
+}
+
+fn detach(attribution: Attribution) {
+    PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap();
+}
+
+fn run(source: &str) {
+    PYTHON.get().unwrap().run(source);
+}
+
+fn table(attribution: &Attribution) -> HashMap<CodeId, CodeInfo> {
+    attribution.freeze().into_iter().collect()
+}
+
+fn degraded(attribution: &Attribution) -> String {
+    attribution.freeze();
+    match attribution.diagnostics().state {
+        PythonState::Degraded(reason) => reason,
+        state => panic!("{state:?}"),
+    }
+}
+
+fn ids_are_taken_in_order_and_given_back() {
+    run("occupy_all()");
+    let error = try_attach().unwrap_err().to_string();
+    assert!(
+        error.starts_with("all six tool ids of sys.monitoring are in use by occupant"),
+        "{error}"
+    );
+    run("assert tools() == ['occupant %d' % i for i in range(6)], tools()\nfree(4)");
+    let attribution = try_attach().unwrap();
+    run("assert M.get_tool(4) == 'spark', tools()");
+    assert!(try_attach().unwrap_err().to_string().contains("another session"));
+    detach(attribution);
+    run("assert M.get_tool(4) is None, tools()\nfree(0, 1, 2, 3, 5)");
+    let attribution = try_attach().unwrap();
+    run("assert tools() == [None, None, 'spark', None, None, None], tools()");
+    detach(attribution);
+    run("assert tools() == [None] * 6, tools()");
+}
+
+fn other_tools_keep_working() {
+    run("begin_other()");
+    let attribution = try_attach().unwrap();
+    run("before = other_calls\nwork()\nassert other_calls > before");
+    assert_eq!(attribution.diagnostics().state, PythonState::Active);
+    assert!(attribution.diagnostics().events.start > 100);
+    detach(attribution);
+    run("before = other_calls\nwork()\nassert other_calls > before\nend_other()");
+}
+
+fn tampering_is_noticed_and_not_answered() {
+    let attribution = try_attach().unwrap();
+    run("M.register_callback(2, M.events.PY_START, None)");
+    assert_eq!(
+        degraded(&attribution),
+        "our sys.monitoring callbacks were replaced by other code"
+    );
+    detach(attribution);
+    run("assert tools() == [None] * 6");
+
+    let attribution = try_attach().unwrap();
+    run("M.set_events(2, M.events.PY_START)");
+    assert_eq!(
+        degraded(&attribution),
+        "our sys.monitoring events were switched off by other code"
+    );
+    detach(attribution);
+
+    let attribution = try_attach().unwrap();
+    run("M.free_tool_id(2)");
+    assert_eq!(degraded(&attribution), "our sys.monitoring tool id 2 was freed");
+    run("M.use_tool_id(2, 'spark')");
+    detach(attribution);
+    run("assert M.get_tool(2) == 'spark', 'it is not ours to free'\nM.free_tool_id(2)");
+}
+
+fn callbacks_in_others_hands_do_no_harm() {
+    let attribution = try_attach().unwrap();
+    run("steal()\nmisuse()\nwork()\nmisuse()");
+    let figures = attribution.diagnostics();
+    assert!(
+        figures.callback_failures > 0,
+        "arguments that are no code objects are counted: {figures:?}"
+    );
+    detach(attribution);
+    run("misuse()");
+    let attribution = try_attach().unwrap();
+    let before = attribution.diagnostics().events;
+    run("import gc\nfor callback in kept: callback(work.__code__, 0)");
+    let after = attribution.diagnostics().events;
+    assert!(
+        after.start - before.start < 100 && after.throw == before.throw,
+        "old callbacks reach no new session"
+    );
+    detach(attribution);
+    run("kept.clear()");
+}
+
+fn odd_names_become_presentable() {
+    let attribution = try_attach().unwrap();
+    run("odd()");
+    let all = table(&attribution);
+    for info in all.values() {
+        for text in [&info.module, &info.qualified_name, &info.file] {
+            assert!(text.chars().count() <= CODE_TEXT_CHARS);
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+        }
+        assert!(!info.module.is_empty() && !info.qualified_name.is_empty());
+        assert!(!info.file.starts_with('/'), "{}", info.file);
+    }
+    let named = |start: &str| {
+        all.values()
+            .any(|info| info.qualified_name.starts_with(start) && info.first_line == 7)
+    };
+    assert!(named("lone \\ud800 surrogate"), "{all:?}");
+    assert!(named("xxxx") && named("line\u{fffd}break") && named("<unknown>"));
+    detach(attribution);
+}
+
+fn code_objects_are_let_go() {
+    run("counted(); before = references()");
+    for _ in 0..3 {
+        let attribution = try_attach().unwrap();
+        run("counted(); assert references() == before + 1");
+        assert!(
+            table(&attribution)
+                .values()
+                .any(|info| info.qualified_name == "counted")
+        );
+        detach(attribution);
+        run("assert references() == before, references()");
+    }
+}
+
+fn sessions_follow_each_other_on_busy_threads() {
+    run("begin_threads()");
+    for _ in 0..12 {
+        let attribution = try_attach().unwrap();
+        run("work()");
+        let figures = attribution.diagnostics();
+        assert_eq!(figures.state, PythonState::Active);
+        assert!(figures.threads <= 10, "slots of earlier sessions are free: {figures:?}");
+        let codes = figures.codes.iter().sum::<u32>();
+        assert!(codes < 60, "nothing of earlier sessions is here: {codes}");
+        detach(attribution);
+        assert_eq!(ShadowTable::global().figures().threads, 0);
+    }
+    run("end_threads()");
+}
+
+unsafe extern "C" fn begin(_module: Object, _nothing: Object) -> Object {
+    *LATE.lock().unwrap() = Some(try_attach().unwrap());
+    PYTHON.get().unwrap().int(0)
+}
+
+unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
+    let python = PYTHON.get().unwrap();
+    let mut buffer = ReadBuffer::new();
+    let shadow = match ShadowTable::global().read(current_tid(), &mut buffer) {
+        ShadowRead::Frames { count, .. } => Some(
+            buffer
+                .entries(count)
+                .iter()
+                .map(|entry| (entry.code, entry.anchor))
+                .collect(),
+        ),
+        _ => None,
+    };
+    CHECKS.lock().unwrap().push((python.true_stack(), shadow));
+    python.int(0)
+}
+
+unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
+    let attribution = LATE.lock().unwrap().take().unwrap();
+    let names = table(&attribution);
+    let checks = std::mem::take(&mut *CHECKS.lock().unwrap());
+    let (mut anchored, mut unanchored, mut none) = (0, 0, 0);
+    for (truth, shadow) in &checks {
+        let Some(shadow) = shadow else {
+            none += 1;
+            continue;
+        };
+        let seen: Vec<_> = shadow
+            .iter()
+            .map(|(code, _)| names[code].qualified_name.as_str())
+            .collect();
+        assert_eq!(seen, *truth);
+        unanchored += shadow.iter().filter(|(_, anchor)| *anchor == 0).count();
+        anchored += shadow.iter().filter(|(_, anchor)| *anchor != 0).count();
+    }
+    println!(
+        "late: {} checks, {none} before the first event, {anchored} entries anchored, {unanchored} not",
+        checks.len()
+    );
+    assert!(checks.len() - none > 3 && anchored + unanchored > 10);
+    // This thread holds the lock: the end runs right here.
+    attribution.detach().unwrap();
+    PYTHON.get().unwrap().int(0)
+}
+
+/// The child: runs only when the parent asked for it.
+#[test]
+fn child() {
+    let Some(library) = pythons::library_of_child() else {
+        return;
+    };
+    let python = Interpreter::start(&library);
+    PYTHON.set(python).ok().unwrap();
+    python.add_function(c"begin", begin);
+    python.add_function(c"check", check);
+    python.add_function(c"end", end);
+    python.run(include_str!("programs/lifecycle.py"));
+
+    ids_are_taken_in_order_and_given_back();
+    other_tools_keep_working();
+    tampering_is_noticed_and_not_answered();
+    callbacks_in_others_hands_do_no_harm();
+    odd_names_become_presentable();
+    code_objects_are_let_go();
+    run("late_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
+    sessions_follow_each_other_on_busy_threads();
+
+    // An interpreter that ends under a session takes nothing with it, and is not waited for.
+    let attribution = try_attach().unwrap();
+    run("work()");
+    python.finish();
+    assert!(!Runtime::discover().unwrap().is_running());
+    assert!(!attribution.freeze().is_empty());
+    attribution.detach().unwrap();
+    assert!(
+        attach(
+            Runtime::discover().unwrap(),
+            ShadowTable::global(),
+            Arc::new(|_, _, _, _: &mut Vec<(u64, u64)>| ())
+        )
+        .unwrap_err()
+        .to_string()
+        .contains("not running")
+    );
+    println!("child is done");
+}
+
+#[test]
+fn sessions_leave_nothing_behind_on_every_python() {
+    pythons::in_children();
+}
