@@ -8,10 +8,10 @@ use super::recording::Recorded;
 use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Grouping, ProfileMetadata, Source, ThreadSelection};
-use crate::model::WallMillis;
-use crate::profile::{Snapshot, ThreadProfile, WindowStats};
+use crate::model::{ThreadKey, WallMillis};
+use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::symbol::Symbolizer;
-use crate::sys::PrivateDir;
+use crate::sys::{PrivateDir, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 const PROFILES: &str = "profiles";
@@ -25,7 +25,11 @@ pub(super) fn make(recorded: Recorded, ticks: Ticks, environment: &Environment, 
     let snapshot = snapshot(recorded, ticks.windows);
     let mut symbolizer = Symbolizer::new();
     let data = export::encode(&snapshot, &mut symbolizer, &metadata);
-    Unsaved { data, ended, samples }
+    Unsaved {
+        data: Box::new(data),
+        ended,
+        samples,
+    }
 }
 
 /// Writes a profile below the plugin's folder. `Err` gives the profile back, with the notice that tells why.
@@ -115,6 +119,17 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
         Some(aggregated) => (aggregated.threads, aggregated.modules),
         None => (Vec::new(), Vec::new()),
     };
+    if threads.is_empty() {
+        // The viewer says "No Data" of a profile without a thread.
+        threads.push(ThreadProfile {
+            key: ThreadKey {
+                tid: recorded.server_thread,
+                serial: 0,
+            },
+            name: task::name(recorded.server_thread).unwrap_or_default(),
+            tree: Tree::new(),
+        });
+    }
     threads.sort_by_key(|thread: &ThreadProfile| thread.key.tid != recorded.server_thread);
     let last = recorded.clock.window_at(recorded.ended_at);
     let mut windows = vec![WindowStats::default(); last as usize + 1];

@@ -6,7 +6,7 @@ use crate::model::WallMillis;
 /// A finished profile. It is dropped only once it has been written, replaced by a newer one that could not be written either, or thrown away on request.
 #[derive(Debug)]
 pub(super) struct Unsaved {
-    pub(super) data: SamplerData,
+    pub(super) data: Box<SamplerData>,
     /// When the session ended; the file is named after it.
     pub(super) ended: WallMillis,
     /// Samples with a stack.

@@ -276,7 +276,7 @@ mod tests {
         let slots = Slots::new([0u32]);
         let mut owner = slots.own().unwrap();
         let ticket = owner.lend(7, |_| ()).unwrap();
-        drop(slots.claim(ticket));
+        let _filling = slots.claim(ticket);
         assert_eq!(owner.take_back(ticket), TakenBack::Claimed);
         assert!(owner.lend(7, |_| ()).is_none());
     }
