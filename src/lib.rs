@@ -31,7 +31,7 @@
 //! | [`export`] | spark's protobuf, files | profile, symbol, sys, model |
 //! | [`session`] | one start..stop: owns threads and wires the rest | everything above |
 //! | [`command`] | command line in, plain answers out; knows no server | session, model |
-//! | [`endstone`] | the plugin as Endstone sees it | command, session, model |
+//! | [`endstone`] | the plugin as Endstone sees it | command, session, sys, model |
 //!
 //! [`limits`] holds every cap and is open to all.
 #![deny(unsafe_code)]
