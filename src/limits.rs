@@ -186,3 +186,7 @@ pub const DEMANGLED_BYTES: usize = 64 * 1024;
 /// How long the start of a session waits for the interpreter before it goes on natively, in milliseconds. Attaching takes some 20 ms when nobody holds the
 /// interpreter's lock; an owner who waits longer for an answer thinks that the command was lost.
 pub const ATTACH_WAIT_MILLIS: u64 = 2_000;
+
+/// How often a thread that is inside a callback when a session ends is waited for, 10 ms each: a second. Callbacks take microseconds unless a
+/// finaliser runs inside one.
+pub const CALLBACK_EXITS: u32 = 100;

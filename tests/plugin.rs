@@ -113,6 +113,8 @@ fn a_reload_while_profiling_saves_and_the_plugin_works_again() {
     server.ask("spark profiler start", "The profiler is running:").unwrap();
     server.ask("!reload-plugins", "!reload-plugins done").unwrap();
     assert_eq!(server.profile_files().unwrap().len(), 1);
+    // The server thread is learned in the first tick after it.
+    server.ask("!ticks 2", "!ticks done").unwrap();
     // The same file: nothing to say about it.
     let lines = server.output_since(harness::Mark::start());
     assert!(

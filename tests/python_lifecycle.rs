@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use endstone_spark::limits::CODE_TEXT_CHARS;
-use endstone_spark::model::{CodeId, CodeInfo, PythonState};
+use endstone_spark::model::{Category, CodeId, CodeInfo, PythonState};
 use endstone_spark::native::{Unwinder, current_modules_unwinder};
 use endstone_spark::python::{AttachError, Attribution, Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
@@ -153,6 +153,57 @@ fn odd_names_become_presentable() {
     detach(attribution);
 }
 
+fn code_belongs_to_whom_it_belongs() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().display();
+    run(&format!(
+        "install('{root}', 'endstone-shop-keeper', 'shopkeeping', 'shop-keeper')\ninstall('{root}', 'helper', 'helper')"
+    ));
+    let attribution = try_attach().unwrap();
+    run(&format!(
+        "work_in('shopkeeping')\nwork_in('helper')\ninstall('{root}', 'endstone-late', 'endstone_late', 'late')\nwork_in('endstone_late')"
+    ));
+    let all = table(&attribution);
+    let placed = |module: &str, name: &str| {
+        let info = all
+            .values()
+            .find(|info| info.module == module && info.qualified_name.ends_with(name))
+            .unwrap();
+        (info.category, info.plugin.as_deref(), info.file.as_str())
+    };
+    let keeper = Some("shop_keeper");
+    assert_eq!(
+        placed("shopkeeping", "work"),
+        (Category::Plugin, keeper, "site-packages/shopkeeping/__init__.py")
+    );
+    assert_eq!(
+        placed("shopkeeping", "__init__"),
+        (Category::Plugin, keeper, "<string>")
+    );
+    assert_eq!(
+        placed("helper", "work"),
+        (Category::Dependency, None, "site-packages/helper/__init__.py")
+    );
+    assert_eq!(
+        placed("endstone_late", "work"),
+        (
+            Category::Plugin,
+            Some("late"),
+            "site-packages/endstone_late/__init__.py"
+        )
+    );
+    assert_eq!(
+        placed("importlib._bootstrap", "_find_and_load").0,
+        Category::StandardLibrary
+    );
+    assert_eq!(placed("importlib", "import_module").0, Category::StandardLibrary);
+    assert_eq!(placed("__main__", "work_in"), (Category::Unknown, None, "<string>"));
+    let counted = attribution.diagnostics().codes;
+    assert_eq!(counted.iter().sum::<u32>() as usize, all.len());
+    assert!(counted[0] >= 5, "{counted:?}");
+    detach(attribution);
+}
+
 fn code_objects_are_let_go() {
     run("counted(); before = references()");
     for _ in 0..3 {
@@ -252,6 +303,7 @@ fn child() {
     tampering_is_noticed_and_not_answered();
     callbacks_in_others_hands_do_no_harm();
     odd_names_become_presentable();
+    code_belongs_to_whom_it_belongs();
     code_objects_are_let_go();
     run("late_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
     sessions_follow_each_other_on_busy_threads();

@@ -61,24 +61,23 @@ struct World {
 fn world() -> &'static World {
     static WORLD: std::sync::OnceLock<World> = std::sync::OnceLock::new();
     WORLD.get_or_init(|| {
-        let sender = |console: *const c_void, player: *const c_void, block: *const c_void, send: *const c_void| {
+        let sender = |console: *const c_void, player: *const c_void, send: *const c_void| {
             [
                 (PermissibleSlots::HAS_PERMISSION, has_permission as *const c_void),
                 (CommandSenderSlots::AS_CONSOLE, console),
                 (CommandSenderSlots::AS_PLAYER, player),
-                (CommandSenderSlots::AS_BLOCK, block),
                 (CommandSenderSlots::SEND_MESSAGE, send),
                 (CommandSenderSlots::GET_NAME, name as *const c_void),
             ]
         };
         let (no, own) = (nothing as *const c_void, itself as *const c_void);
-        let player = object(&sender(no, own, no, to_player as *const c_void));
+        let player = object(&sender(no, own, to_player as *const c_void));
         let offline = vtable(&[(OfflinePlayerSlots::GET_UNIQUE_ID, unique_id as *const c_void)]);
         // SAFETY: the object made above; its second word is the OfflinePlayer part.
         unsafe { (*(player as *mut Object)).0[1] = offline };
         World {
-            console: object(&sender(own, no, no, to_console as *const c_void)),
-            block: object(&sender(no, no, own, to_block as *const c_void)),
+            console: object(&sender(own, no, to_console as *const c_void)),
+            block: object(&sender(no, no, to_block as *const c_void)),
             player,
             logger: object(&[(LoggerSlots::LOG, log as *const c_void)]),
             scheduler: object(&[
@@ -389,4 +388,34 @@ fn everybody_is_answered_where_they_are() {
         destroy(callable);
     }
     assert!(SAID.lock().is_empty(), "{:?}", SAID.lock());
+
+    // Deleted without being disabled: no thread of ours stays.
+    let plugin = Driven::new(folder.path());
+    plugin.call(PluginSlots::ON_ENABLE);
+    wait_for_workers(1);
+    plugin.call(Slot {
+        index: 1,
+        ..PluginSlots::ON_LOAD
+    });
+    wait_for_workers(0);
+    tick();
+    assert!(SAID.lock().is_empty(), "{:?}", SAID.lock());
+}
+
+/// A thread names itself after it has begun, and leaves the list after it was joined.
+fn wait_for_workers(count: usize) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while workers() != count {
+        assert!(Instant::now() < end, "{} workers instead of {count}", workers());
+        std::thread::yield_now();
+    }
+}
+
+/// How many threads of the service live.
+fn workers() -> usize {
+    std::fs::read_dir("/proc/self/task")
+        .unwrap()
+        .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
+        .filter(|name| name.trim() == "spark-worker")
+        .count()
 }

@@ -35,7 +35,8 @@ pub(super) enum AdapterError {
 #[derive(Debug)]
 pub(super) struct Adapter {
     ticker: Arc<Ticker>,
-    task: u32,
+    /// The tick task's number, once it is scheduled.
+    task: Option<u32>,
 }
 
 /// What the tick task works with. The scheduler keeps the task's function after it is cancelled, even after the plugin is gone, so this
@@ -67,19 +68,19 @@ impl Adapter {
             server: HostAddress(server.as_ptr()),
             service,
         });
+        // From here on dropping ends the service, also when the host throws.
+        let mut adapter = Adapter { ticker, task: None };
         let function = CxxFunction::new({
-            let ticker = Arc::clone(&ticker);
+            let ticker = Arc::clone(&adapter.ticker);
             move || ticker.tick()
         });
-        let task = server
+        adapter.task = server
             .scheduler()
             .and_then(|scheduler| scheduler.run_task_timer(plugin, function, 0, 1));
-        match task {
-            Some(task) => Ok(Adapter { ticker, task }),
-            None => {
-                ticker.service.shutdown();
-                Err(AdapterError::NoTask)
-            }
+        if adapter.task.is_some() {
+            Ok(adapter)
+        } else {
+            Err(AdapterError::NoTask)
         }
     }
 
@@ -96,8 +97,8 @@ impl Adapter {
         if let Ok(replies) = pure(|| self.ticker.replies()) {
             deliver(server, &replies);
         }
-        if let Some(scheduler) = server.scheduler() {
-            scheduler.cancel_task(self.task);
+        if let (Some(scheduler), Some(task)) = (server.scheduler(), self.task) {
+            scheduler.cancel_task(task);
         }
         match ended {
             Ok(true) => Ok(()),
@@ -109,8 +110,12 @@ impl Adapter {
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        // Deleted without being disabled, or disabled as it should be: the task must not touch the server any more. Relaxed: as above.
-        self.ticker.enabled.store(false, Ordering::Relaxed);
+        // Relaxed: as above.
+        if self.ticker.enabled.swap(false, Ordering::Relaxed) {
+            // Deleted without being disabled, or the host threw while the task was being scheduled: our threads must not stay. Nobody is left
+            // to be told how it went.
+            let _ = pure(|| self.ticker.service.shutdown());
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use super::layout::Layout;
 use super::live::{Live, nobody_inside};
 use super::monitoring::{Event, Tool, ToolError};
 use super::objects::{PythonError, Refs};
+use crate::limits::CALLBACK_EXITS;
 use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState};
 use crate::shadow::ShadowTable;
 
@@ -234,7 +235,7 @@ impl Attribution {
             other => other?,
         };
         // A thread that waits for the lock inside a callback needs it to get out.
-        for _ in 0..EXITS {
+        for _ in 0..CALLBACK_EXITS {
             if gone {
                 break;
             }
@@ -260,9 +261,6 @@ impl Attribution {
         }
     }
 }
-
-/// How often a thread that is inside a callback at the session's end is waited for, 10 ms each.
-const EXITS: u32 = 100;
 
 /// Lets go what callbacks used, if none is running: code objects, contexts, shadow stacks. Needs the interpreter's lock.
 fn let_go(api: &'static Api, live: &Live) -> bool {

@@ -43,7 +43,7 @@ fn the_code_stays_mapped_after_unloading_and_has_a_build_id() {
     let bytes = plugin();
     let flags = dynamic(&bytes, elf::DT_FLAGS_1);
     assert!(
-        flags.iter().any(|flags| flags & u64::from(elf::DF_1_NODELETE.0) != 0),
+        flags.iter().any(|flags| flags & elf::DF_1_NODELETE.0 != 0),
         "{flags:x?}"
     );
     assert!(object::File::parse(&*bytes).unwrap().build_id().unwrap().is_some());

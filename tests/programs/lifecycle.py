@@ -204,3 +204,31 @@ def late_loop():
     asyncio.run(main())
     check()
     end()
+
+
+# A plugin and a dependency as Endstone's loader installs them, and one that comes while a session runs.
+def install(root, name, package, entry=None):
+    import os
+
+    site = os.path.join(root, "plugins", ".local", "lib", "python3", "site-packages")
+    info = os.path.join(site, "%s-1.0.dist-info" % name.replace("-", "_"))
+    os.makedirs(os.path.join(site, package))
+    os.makedirs(info)
+    with open(os.path.join(site, package, "__init__.py"), "w") as file:
+        file.write("import dataclasses\n\n\ndef work():\n    return Made(1)\n\n\n@dataclasses.dataclass\nclass Made:\n    n: int\n")
+    with open(os.path.join(info, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\nName: %s\nVersion: 1.0\n" % name)
+    with open(os.path.join(info, "RECORD"), "w") as file:
+        file.write("%s/__init__.py,,\n" % package)
+    if entry:
+        with open(os.path.join(info, "entry_points.txt"), "w") as file:
+            file.write("[endstone]\n%s = %s:Plugin\n" % (entry, package))
+    if site not in sys.path:
+        sys.path.append(site)
+
+
+def work_in(package):
+    import importlib
+
+    importlib.invalidate_caches()
+    importlib.import_module(package).work()

@@ -151,17 +151,4 @@ impl Command {
             command_map: std::ptr::null(),
         })
     }
-
-    /// A copy of `other`'s data under another vtable, for a host that builds a `PluginCommand` without Endstone's constructor.
-    pub fn with_vtable(other: &Command, vtable: *const *const c_void) -> Self {
-        Command {
-            vtable,
-            name: other.name.clone(),
-            description: other.description.clone(),
-            aliases: other.aliases.clone(),
-            usages: other.usages.clone(),
-            permissions: other.permissions.clone(),
-            command_map: other.command_map,
-        }
-    }
 }

@@ -25,7 +25,6 @@ foreign_enum! {
 vtable_slots! {
     /// Slots of `endstone::Logger`.
     LoggerSlots of "endstone::Logger" {
-        IS_ENABLED_FOR = 3 "_ZNK8endstone6Logger12isEnabledForENS0_5LevelE" (Pass::Registers(1)) -> Pass::Registers(1);
         LOG = 5 "_ZNK8endstone6Logger3logENS0_5LevelENSt3__117basic_string_viewIcNS2_11char_traitsIcEEEE" (Pass::Registers(1), Pass::Registers(16)) -> Pass::Nothing;
     }
 }
@@ -44,11 +43,6 @@ impl Logger<'_> {
         }
     }
 
-    /// Writes what happens.
-    pub fn info(self, line: &str) {
-        self.log(LogLevel::Info, line);
-    }
-
     /// Writes what may need the owner's attention.
     pub fn warning(self, line: &str) {
         self.log(LogLevel::Warning, line);
@@ -57,11 +51,5 @@ impl Logger<'_> {
     /// Writes what went wrong.
     pub fn error(self, line: &str) {
         self.log(LogLevel::Error, line);
-    }
-
-    /// Whether lines of this level are written.
-    pub fn is_enabled_for(self, level: LogLevel) -> bool {
-        // SAFETY: isEnabledFor takes the level in a register and returns a bool.
-        unsafe { call!(self.as_ptr(), LoggerSlots::IS_ENABLED_FOR, level as u8 => u8; bool) }
     }
 }

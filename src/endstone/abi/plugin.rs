@@ -146,10 +146,4 @@ impl<'host> Plugin<'host> {
         // SAFETY: a live plugin's table has this slot.
         unsafe { PluginSlots::GET_DESCRIPTION.entry(self.as_ptr()) }
     }
-
-    /// Whether it is enabled now.
-    pub fn is_enabled(self) -> bool {
-        // SAFETY: every plugin begins with these members.
-        unsafe { (*self.as_ptr().cast::<PluginBase>()).enabled }
-    }
 }

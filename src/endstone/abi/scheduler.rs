@@ -12,7 +12,6 @@ vtable_slots! {
     SchedulerSlots of "endstone::Scheduler" {
         RUN_TASK_TIMER = 4 "_ZN8endstone9Scheduler12runTaskTimerERNS_6PluginENSt3__18functionIFvvEEEmm" (Pass::Registers(8), Pass::Memory, Pass::Registers(8), Pass::Registers(8)) -> Pass::Memory;
         CANCEL_TASK = 8 "_ZN8endstone9Scheduler10cancelTaskEj" (Pass::Registers(4)) -> Pass::Nothing;
-        CANCEL_TASKS = 9 "_ZN8endstone9Scheduler11cancelTasksERNS_6PluginE" (Pass::Registers(8)) -> Pass::Nothing;
     }
 }
 
@@ -62,11 +61,5 @@ impl Scheduler<'_> {
     pub fn cancel_task(self, id: u32) {
         // SAFETY: cancelTask takes the number.
         unsafe { call!(self.as_ptr(), SchedulerSlots::CANCEL_TASK, id => u32; ()) }
-    }
-
-    /// Stops all tasks of a plugin.
-    pub fn cancel_tasks(self, plugin: Plugin<'_>) {
-        // SAFETY: cancelTasks takes a reference to the plugin.
-        unsafe { call!(self.as_ptr(), SchedulerSlots::CANCEL_TASKS, plugin.as_ptr() => *mut c_void; ()) }
     }
 }

@@ -18,7 +18,6 @@ vtable_slots! {
     /// Slots of `endstone::CommandSender` beyond those of `Permissible`.
     CommandSenderSlots of "endstone::CommandSender" {
         AS_CONSOLE = 13 "_ZNK8endstone13CommandSender9asConsoleEv" () -> Pass::Registers(8);
-        AS_BLOCK = 14 "_ZNK8endstone13CommandSender7asBlockEv" () -> Pass::Registers(8);
         AS_PLAYER = 16 "_ZNK8endstone13CommandSender8asPlayerEv" () -> Pass::Registers(8);
         SEND_MESSAGE = 17 "_ZNK8endstone13CommandSender11sendMessageERKNSt3__17variantIJNS1_12basic_stringIcNS1_11char_traitsIcEENS1_9allocatorIcEEEENS_12TranslatableEEEE" (Pass::Registers(8)) -> Pass::Nothing;
         SEND_ERROR_MESSAGE = 18 "_ZNK8endstone13CommandSender16sendErrorMessageERKNSt3__17variantIJNS1_12basic_stringIcNS1_11char_traitsIcEENS1_9allocatorIcEEEENS_12TranslatableEEEE" (Pass::Registers(8)) -> Pass::Nothing;
@@ -43,12 +42,6 @@ impl<'host> CommandSender<'host> {
     pub fn is_console(self) -> bool {
         // SAFETY: asConsole takes nothing and returns a pointer.
         unsafe { !call!(self.as_ptr(), CommandSenderSlots::AS_CONSOLE; *mut c_void).is_null() }
-    }
-
-    /// Whether this is a command block.
-    pub fn is_block(self) -> bool {
-        // SAFETY: asBlock takes nothing and returns a pointer.
-        unsafe { !call!(self.as_ptr(), CommandSenderSlots::AS_BLOCK; *mut c_void).is_null() }
     }
 
     /// The player, when this is one.

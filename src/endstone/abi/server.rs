@@ -3,14 +3,11 @@
 use std::ffi::c_void;
 
 use super::console::ConsoleCommandSender;
-use super::logger::Logger;
 use super::player::{Player, UniqueId};
 use super::plugin_manager::PluginManager;
 use super::scheduler::Scheduler;
-use super::sender::CommandSender;
 use super::slot::{Pass, Slot};
 use super::string::CxxString;
-use super::vector::CxxVector;
 
 vtable_slots! {
     /// Slots of `endstone::Server`.
@@ -18,21 +15,14 @@ vtable_slots! {
         GET_NAME = 2 "_ZNK8endstone6Server7getNameEv" () -> Pass::Memory;
         GET_VERSION = 3 "_ZNK8endstone6Server10getVersionEv" () -> Pass::Memory;
         GET_MINECRAFT_VERSION = 4 "_ZNK8endstone6Server19getMinecraftVersionEv" () -> Pass::Memory;
-        GET_PROTOCOL_VERSION = 5 "_ZNK8endstone6Server18getProtocolVersionEv" () -> Pass::Registers(4);
-        GET_LOGGER = 6 "_ZNK8endstone6Server9getLoggerEv" () -> Pass::Registers(8);
         GET_PLUGIN_MANAGER = 8 "_ZNK8endstone6Server16getPluginManagerEv" () -> Pass::Registers(8);
-        GET_PLUGIN_COMMAND = 9 "_ZNK8endstone6Server16getPluginCommandENSt3__112basic_stringIcNS1_11char_traitsIcEENS1_9allocatorIcEEEE" (Pass::Memory) -> Pass::Registers(8);
         GET_COMMAND_SENDER = 10 "_ZNK8endstone6Server16getCommandSenderEv" () -> Pass::Registers(8);
-        DISPATCH_COMMAND = 11 "_ZNK8endstone6Server15dispatchCommandERNS_13CommandSenderENSt3__112basic_stringIcNS3_11char_traitsIcEENS3_9allocatorIcEEEE" (Pass::Registers(8), Pass::Memory) -> Pass::Registers(1);
         GET_SCHEDULER = 12 "_ZNK8endstone6Server12getSchedulerEv" () -> Pass::Registers(8);
         GET_LEVEL = 13 "_ZNK8endstone6Server8getLevelEv" () -> Pass::Registers(8);
         GET_ONLINE_PLAYERS = 14 "_ZNK8endstone6Server16getOnlinePlayersEv" () -> Pass::Memory;
         GET_PLAYER_BY_ID = 17 "_ZNK8endstone6Server9getPlayerENS_4UUIDE" (Pass::Registers(16)) -> Pass::Registers(8);
         GET_PLAYER_BY_NAME = 21 "_ZNK8endstone6Server9getPlayerENSt3__112basic_stringIcNS1_11char_traitsIcEENS1_9allocatorIcEEEE" (Pass::Memory) -> Pass::Registers(8);
-        IS_PRIMARY_THREAD = 27 "_ZNK8endstone6Server15isPrimaryThreadEv" () -> Pass::Registers(1);
         GET_CURRENT_MSPT = 31 "_ZN8endstone6Server29getCurrentMillisecondsPerTickEv" () -> Pass::Float;
-        GET_AVERAGE_MSPT = 32 "_ZN8endstone6Server29getAverageMillisecondsPerTickEv" () -> Pass::Float;
-        GET_CURRENT_TPS = 33 "_ZN8endstone6Server24getCurrentTicksPerSecondEv" () -> Pass::Float;
         GET_AVERAGE_TPS = 34 "_ZN8endstone6Server24getAverageTicksPerSecondEv" () -> Pass::Float;
     }
 }
@@ -74,18 +64,6 @@ impl<'host> Server<'host> {
         self.text(ServerSlots::GET_MINECRAFT_VERSION)
     }
 
-    /// The network protocol's number.
-    pub fn protocol_version(self) -> i32 {
-        // SAFETY: getProtocolVersion takes nothing and returns an int.
-        unsafe { call!(self.as_ptr(), ServerSlots::GET_PROTOCOL_VERSION; i32) }
-    }
-
-    /// The server's own logger.
-    pub fn logger(self) -> Option<Logger<'host>> {
-        // SAFETY: the server owns its logger and outlives `'host`.
-        unsafe { Logger::borrow(self.pointer(ServerSlots::GET_LOGGER)) }
-    }
-
     /// The plugin manager.
     pub fn plugin_manager(self) -> Option<PluginManager<'host>> {
         // SAFETY: the server owns its plugin manager and outlives `'host`.
@@ -110,50 +88,9 @@ impl<'host> Server<'host> {
         unsafe { Player::borrow(call!(self.as_ptr(), ServerSlots::GET_PLAYER_BY_ID, id => UniqueId; *mut c_void)) }
     }
 
-    /// Everybody who is online.
-    pub fn online_players(self) -> Vec<Player<'host>> {
-        // SAFETY: getOnlinePlayers takes nothing and returns a vector of pointers through the hidden pointer; we own the vector only.
-        let players =
-            unsafe { call_for_object!(self.as_ptr(), ServerSlots::GET_ONLINE_PLAYERS; CxxVector<*mut c_void>) };
-        // SAFETY: nobody leaves while the host is inside a call into a plugin.
-        players
-            .as_slice()
-            .iter()
-            .filter_map(|player| unsafe { Player::borrow(*player) })
-            .collect()
-    }
-
-    /// Runs a command line as `sender`; whether it was found and succeeded.
-    pub fn dispatch_command(self, sender: CommandSender<'_>, line: &str) -> bool {
-        let mut line = CxxString::new(line);
-        // SAFETY: dispatchCommand takes a reference to the sender and a string by value, that is by pointer to ours.
-        unsafe {
-            call!(
-                self.as_ptr(), ServerSlots::DISPATCH_COMMAND,
-                sender.as_ptr() => *mut c_void, &raw mut line => *mut CxxString; bool
-            )
-        }
-    }
-
-    /// Whether the caller runs on the server thread.
-    pub fn is_primary_thread(self) -> bool {
-        // SAFETY: isPrimaryThread takes nothing and returns a bool.
-        unsafe { call!(self.as_ptr(), ServerSlots::IS_PRIMARY_THREAD; bool) }
-    }
-
     /// Milliseconds that the last tick took.
     pub fn current_milliseconds_per_tick(self) -> f32 {
         self.figure(ServerSlots::GET_CURRENT_MSPT)
-    }
-
-    /// Milliseconds per tick, averaged over the last 20.
-    pub fn average_milliseconds_per_tick(self) -> f32 {
-        self.figure(ServerSlots::GET_AVERAGE_MSPT)
-    }
-
-    /// Ticks per second as the last tick suggests.
-    pub fn current_ticks_per_second(self) -> f32 {
-        self.figure(ServerSlots::GET_CURRENT_TPS)
     }
 
     /// Ticks per second, averaged over the last 20.
