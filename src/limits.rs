@@ -157,6 +157,9 @@ pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;
 /// longer leaves nothing behind but its slot.
 pub const STOP_NANOS: u64 = 200_000_000;
 
+/// Longest wait for an answer that has not begun when the sampler stops, in nanoseconds: a thread that runs has begun long before.
+pub const STOP_ANSWER_NANOS: u64 = 10_000_000;
+
 /// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
 pub const SLEEP_NANOS: u64 = 50_000_000;
 /// Names tried for a new file. Exports of one second get a number each; a hundred of them means that something else is wrong.

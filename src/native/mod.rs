@@ -4,6 +4,7 @@
 mod cadence;
 mod capture;
 mod cfi;
+mod desk;
 mod engine;
 mod expression;
 mod handler;

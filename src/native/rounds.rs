@@ -1,33 +1,20 @@
 //! The sampler thread: one round per interval, one decision per thread and round.
-//!
-//! A thread that has not run since a known moment has the same stack as then: it is not disturbed, its last stack is shown again. The question is what
-//! "a known moment" is. At the sample itself it is not: after our handler the thread runs on, if only to wait again. So, when a thread waits again
-//! (`/proc/self/task/TID/syscall`), its place is compared with the last sample: the same stack pointer, the same system call, the same
-//! return address in the stack at each frame, the same shadow stack. Its CPU clock, read before and after the comparison, shows that it did not run
-//! meanwhile. Then the stack is the last one for sure, and this CPU time is the known moment: as long as it does not move, nothing else is
-//! looked at. A thread that polls, wakes and waits again in the same place is recognised without a signal too. Where the kernel does not show the
-//! file, every sample is taken by a signal.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::cadence::Cadence;
-use super::capture::{Capture, Outcome};
+use super::capture::Capture;
+use super::desk::{Desk, Life};
 use super::engine::Engine;
-use super::handler::token;
-use super::histogram::Histogram;
 use super::modules::Modules;
-use super::queue::{PythonKind, Queued, Shown};
 use super::sampler::{Shared, handler_in_place};
-use super::table::ModuleTable;
-use super::threads::{self, Last, Request, Thread, ThreadSelection, Threads};
+use super::threads::{ThreadSelection, Threads};
 use crate::limits;
-use crate::model::{MonotonicNanos, SampleLoss, SamplerDiagnostics, ThreadKey};
-use crate::shadow::{ReadBuffer, ShadowRead};
-use crate::sync::{Owner, Publisher, TakenBack};
-use crate::sys::task::{self, Whereabouts};
+use crate::model::{MonotonicNanos, SampleLoss};
+use crate::sync::{Owner, TakenBack};
 use crate::sys::thread::own_tids;
-use crate::sys::{clock, maps, mem, signal, sleep};
+use crate::sys::{clock, sleep};
 
 /// See the module's text.
 pub(super) struct Rounds {
@@ -35,26 +22,6 @@ pub(super) struct Rounds {
     modules: Modules,
     interval: u64,
     desk: Desk,
-}
-
-/// What a decision about one thread needs besides the thread.
-struct Desk {
-    engine: &'static Engine,
-    owner: Owner<'static, Capture>,
-    publisher: Publisher<'static, ModuleTable>,
-    shared: Arc<Shared>,
-    figures: SamplerDiagnostics,
-    durations: Histogram,
-    shadow: Box<ReadBuffer>,
-    /// The engine counts over all sessions.
-    foreign_before: u64,
-}
-
-/// Whether a thread goes on being sampled.
-#[derive(PartialEq, Eq)]
-enum Life {
-    Goes,
-    Ended,
 }
 
 impl Rounds {
@@ -69,17 +36,7 @@ impl Rounds {
             threads: Threads::new(selection),
             modules: Modules::new(engine.process),
             interval,
-            desk: Desk {
-                engine,
-                owner,
-                publisher: Publisher::new(&engine.modules),
-                shared,
-                figures: SamplerDiagnostics::default(),
-                durations: Histogram::new(),
-                shadow: Box::new(ReadBuffer::new()),
-                // Relaxed: a figure.
-                foreign_before: engine.foreign.load(Ordering::Relaxed),
-            },
+            desk: Desk::new(engine, owner, shared),
         }
     }
 
@@ -133,6 +90,11 @@ impl Rounds {
         for mut thread in gone {
             self.desk.let_go(&mut thread);
         }
+        // Noticed here even when all threads wait and nobody is asked.
+        if !handler_in_place() {
+            // Relaxed: a flag that only goes up.
+            self.desk.shared.displaced.store(true, Ordering::Relaxed);
+        }
     }
 
     fn round(&mut self) {
@@ -151,317 +113,27 @@ impl Rounds {
     fn finish(mut self) {
         let begun = clock::monotonic();
         loop {
-            let mut waiting = 0;
+            let waited = clock::monotonic().since(begun);
+            let mut open = 0;
             for thread in self.threads.iter_mut() {
-                if let Some(request) = thread.open
-                    && !self.desk.collect(thread, request)
-                {
-                    // A thread that has not begun to answer will not be waited for.
-                    match self.desk.owner.take_back(request.ticket) {
-                        TakenBack::Free => {
-                            thread.open = None;
-                            self.desk.lose(thread, SampleLoss::TimedOut);
-                        }
-                        TakenBack::Claimed => waiting += 1,
-                    }
+                let Some(request) = thread.open else {
+                    continue;
+                };
+                if self.desk.collect(thread, request) {
+                    continue;
+                }
+                open += 1;
+                if waited > limits::STOP_ANSWER_NANOS && self.desk.owner.take_back(request.ticket) == TakenBack::Free {
+                    thread.open = None;
+                    self.desk.lose(thread, SampleLoss::TimedOut);
                 }
             }
-            let running = waiting > 0 || self.desk.engine.modules.readers() > 0;
-            if !running || clock::monotonic().since(begun) > limits::STOP_NANOS {
+            let running = open > 0 || self.desk.engine.modules.readers() > 0;
+            if !running || waited > limits::STOP_NANOS {
                 break;
             }
             sleep::until(MonotonicNanos(clock::monotonic().0 + 50_000));
         }
         self.desk.publish_figures();
-    }
-}
-
-impl Desk {
-    /// Takes the thread's answer, repeats its stack, or asks it.
-    fn decide(&mut self, thread: &mut Thread) -> Life {
-        let now = clock::monotonic();
-        if let Some(request) = thread.open
-            && !self.collect(thread, request)
-        {
-            return self.wait_on(thread, request, now);
-        }
-        let tid = thread.key.tid;
-        if thread.blocked {
-            if now.since(thread.mask_looked_at) >= limits::BLOCKED_CHECK_NANOS {
-                thread.mask_looked_at = now;
-                match task::blocks_signal(tid, libc::SIGPROF) {
-                    Some(blocked) => thread.blocked = blocked,
-                    None => return Life::Ended,
-                }
-            }
-            if thread.blocked {
-                self.lose(thread, SampleLoss::Blocked);
-                return Life::Goes;
-            }
-        }
-        let Some(cpu) = task::cpu_nanos(tid) else {
-            return Life::Ended;
-        };
-        if self.stands_still(thread, cpu, now) {
-            self.repeat(thread, now);
-            return Life::Goes;
-        }
-        thread.cpu = cpu;
-        self.ask(thread)
-    }
-
-    /// Whether the thread waits with exactly the stack of its last sample.
-    fn stands_still(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> bool {
-        let Some(last) = &mut thread.last else {
-            return false;
-        };
-        if last.settled_cpu == Some(cpu) {
-            return true;
-        }
-        last.settled_cpu = None;
-        // Relaxed: written once, before.
-        let can_read = self.engine.can_read.load(Ordering::Relaxed);
-        // A thread that ran for most of the time is not worth the look.
-        if !can_read || last.stack.omitted > 0 || cpu.saturating_sub(thread.cpu) > now.since(thread.since) / 2 {
-            return false;
-        }
-        let Whereabouts::Blocked { sp, pc } = thread.syscall.whereabouts() else {
-            return false;
-        };
-        let Some(leaf) = last.stack.frames.first() else {
-            return false;
-        };
-        // Interrupted in a system call that is made again, the thread was at the instruction itself (2 bytes), else just behind it.
-        if sp != last.sp || (pc != leaf.address && pc != leaf.address.wrapping_add(2)) {
-            return false;
-        }
-        let pairs = last.stack.frames.iter().zip(last.stack.frames.iter().skip(1));
-        let returns = pairs.map(|(frame, caller)| (frame.cfa.wrapping_sub(8), caller.address.wrapping_add(1)));
-        if !mem::own_words_are(self.engine.process, returns) {
-            return false;
-        }
-        let same_python = match (
-            self.engine.shadow.read(thread.key.tid, &mut self.shadow),
-            last.stack.python,
-        ) {
-            (ShadowRead::NoStack, PythonKind::None) => true,
-            (ShadowRead::Frames { count, hidden }, PythonKind::Frames { hidden: before }) => {
-                hidden == before && self.shadow.entries(count) == last.stack.entries
-            }
-            _ => false,
-        };
-        if !same_python || task::cpu_nanos(thread.key.tid) != Some(cpu) {
-            return false;
-        }
-        thread.cpu = cpu;
-        last.settled_cpu = Some(cpu);
-        true
-    }
-
-    fn repeat(&mut self, thread: &mut Thread, now: MonotonicNanos) {
-        let sample = Queued {
-            thread: thread.key,
-            taken_at: now,
-            weight_nanos: now.since(thread.since),
-            shown: Shown::Repeated,
-        };
-        thread.since = now;
-        if self.shared.queue.push(sample) {
-            self.figures.samples += 1;
-            self.figures.repeated += 1;
-            if let Some(last) = &thread.last {
-                self.count_stack(last);
-            }
-        } else {
-            self.figures.losses.add(SampleLoss::NoSlot, 1);
-        }
-    }
-
-    fn count_stack(&mut self, last: &Last) {
-        if let Some(count) = self.figures.ends.get_mut(last.stack.end as usize) {
-            *count += 1;
-        }
-        match last.stack.python {
-            PythonKind::None => {}
-            PythonKind::Torn => self.figures.python_torn += 1,
-            PythonKind::Frames { .. } => self.figures.python_snapshots += 1,
-        }
-    }
-
-    /// Sends the signal.
-    fn ask(&mut self, thread: &mut Thread) -> Life {
-        // Where our handler is not, ours must not arrive: a default action would end the process.
-        // Relaxed: a flag that only goes up.
-        if self.shared.displaced.load(Ordering::Relaxed) || !handler_in_place() {
-            self.shared.displaced.store(true, Ordering::Relaxed);
-            self.lose(thread, SampleLoss::SendFailed);
-            return Life::Goes;
-        }
-        let ThreadKey { tid, .. } = thread.key;
-        let bounds = thread.bounds;
-        let lent = self.owner.lend(tid.get() as u64, |capture| {
-            capture.tid = tid;
-            capture.stack = bounds;
-        });
-        let Some(ticket) = lent else {
-            self.lose(thread, SampleLoss::NoSlot);
-            return Life::Goes;
-        };
-        match signal::send(self.engine.process, tid, libc::SIGPROF, token(ticket)) {
-            Ok(()) => {
-                thread.open = Some(Request {
-                    ticket,
-                    sent_at: clock::monotonic(),
-                });
-                Life::Goes
-            }
-            Err(error) => {
-                self.owner.take_back(ticket);
-                if error.raw_os_error() == Some(libc::ESRCH) {
-                    return Life::Ended;
-                }
-                self.lose(thread, SampleLoss::SendFailed);
-                Life::Goes
-            }
-        }
-    }
-
-    /// A request is open and not answered.
-    fn wait_on(&mut self, thread: &mut Thread, request: Request, now: MonotonicNanos) -> Life {
-        let mut reason = None;
-        if now.since(request.sent_at.max(thread.mask_looked_at)) >= limits::BLOCKED_CHECK_NANOS {
-            thread.mask_looked_at = now;
-            match task::blocks_signal(thread.key.tid, libc::SIGPROF) {
-                Some(true) => reason = Some(SampleLoss::Blocked),
-                Some(false) => {}
-                None => return Life::Ended,
-            }
-        }
-        if now.since(request.sent_at) >= limits::ANSWER_NANOS {
-            reason = reason.or(Some(SampleLoss::TimedOut));
-        }
-        if let Some(reason) = reason
-            && self.owner.take_back(request.ticket) == TakenBack::Free
-        {
-            thread.open = None;
-            thread.blocked = reason == SampleLoss::Blocked;
-            self.lose(thread, reason);
-        }
-        Life::Goes
-    }
-
-    /// Takes an answer. `false` when there is none yet.
-    fn collect(&mut self, thread: &mut Thread, request: Request) -> bool {
-        if !self.owner.is_filled(request.ticket) {
-            return false;
-        }
-        let mut stack = match thread.last.take() {
-            Some(last) => last.stack,
-            None => self.shared.queue.spare(),
-        };
-        let read = self.owner.reclaim(request.ticket, |capture| {
-            stack.frames.clear();
-            stack.entries.clear();
-            stack.frames.extend(capture.frames.kept());
-            stack.omitted = capture.frames.omitted();
-            stack.python = match capture.shadow {
-                ShadowRead::NoStack => PythonKind::None,
-                ShadowRead::Torn => PythonKind::Torn,
-                ShadowRead::Frames { count, hidden } => {
-                    stack.entries.extend_from_slice(capture.python.entries(count));
-                    PythonKind::Frames { hidden }
-                }
-            };
-            (
-                capture.outcome,
-                capture.started,
-                capture.ended,
-                capture.sp,
-                capture.control_block,
-            )
-        });
-        let Some((outcome, started, ended, sp, control_block)) = read else {
-            return false;
-        };
-        thread.open = None;
-        self.durations.add(ended.since(started));
-        self.learn_bounds(thread, sp, control_block);
-        match outcome {
-            Outcome::Lost(reason) => {
-                self.lose(thread, reason);
-                thread.since = ended;
-            }
-            Outcome::Stack(end) => {
-                stack.end = end;
-                let mut shown = self.shared.queue.spare();
-                shown.copy_from(&stack);
-                let sample = Queued {
-                    thread: thread.key,
-                    taken_at: started,
-                    weight_nanos: started.since(thread.since),
-                    shown: Shown::Stack(shown),
-                };
-                // Time in our handler is nobody's.
-                thread.since = ended;
-                let last = Last {
-                    stack,
-                    sp,
-                    settled_cpu: None,
-                };
-                if self.shared.queue.push(sample) {
-                    self.figures.samples += 1;
-                    self.count_stack(&last);
-                    thread.last = Some(last);
-                } else {
-                    // Not kept as the last stack: the aggregator has not seen it.
-                    self.figures.losses.add(SampleLoss::NoSlot, 1);
-                }
-            }
-        }
-        true
-    }
-
-    /// Looks the stack up when the thread runs outside of what is known.
-    fn learn_bounds(&self, thread: &mut Thread, sp: u64, control_block: u64) {
-        let now = clock::monotonic();
-        let looked_lately = thread
-            .bounds_looked_at
-            .is_some_and(|at| now.since(at) < limits::BOUNDS_CHECK_NANOS);
-        if thread.bounds.holds(sp) || looked_lately {
-            return;
-        }
-        thread.bounds_looked_at = Some(now);
-        let Ok(mappings) = maps::mappings() else {
-            return;
-        };
-        let is_main = thread.key.tid.get() == self.engine.process;
-        let bounds = threads::bounds(&mappings, is_main, sp, control_block);
-        if bounds.holds(sp) {
-            thread.bounds = bounds;
-        }
-    }
-
-    /// Counts a loss: the time since the last sample is nobody's.
-    fn lose(&mut self, thread: &mut Thread, reason: SampleLoss) {
-        self.figures.losses.add(reason, 1);
-        thread.since = clock::monotonic();
-    }
-
-    /// A thread has ended.
-    fn let_go(&mut self, thread: &mut Thread) {
-        if let Some(request) = thread.open
-            && !self.collect(thread, request)
-        {
-            self.owner.take_back(request.ticket);
-            self.figures.losses.add(SampleLoss::ThreadGone, 1);
-        }
-    }
-
-    fn publish_figures(&mut self) {
-        // Relaxed: a figure.
-        self.figures.foreign_signals = self.engine.foreign.load(Ordering::Relaxed) - self.foreign_before;
-        self.figures.handler_median_nanos = self.durations.quantile(50);
-        self.figures.handler_p99_nanos = self.durations.quantile(99);
-        self.shared.figures.lock().clone_from(&self.figures);
     }
 }

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn only_code_is_found() {
-        let table = ModuleTable::new(vec![module(1, vec![50..60, 80..90]), module(2, vec![10..20])]);
+        let table = ModuleTable::new(vec![module(1, vec![50..60, 80..90]), module(2, vec![10..20, 30..31])]);
         let find = |address| table.find(address).map(|entry| entry.id.get());
         assert_eq!(find(10), Some(2));
         assert_eq!(find(20), None);

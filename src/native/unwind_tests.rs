@@ -38,9 +38,12 @@ extern "C" fn visit(context: *mut libc::c_void, found: *mut libc::c_void) -> lib
     0
 }
 
+/// Return addresses and frame addresses.
+type Callers = Vec<(u64, u64)>;
+
 /// Both unwinders' view of the callers of one frame.
 #[inline(never)]
-fn both(depth: u32) -> (Vec<(u64, u64)>, Vec<(u64, u64)>, StackEnd) {
+fn both(depth: u32) -> (Callers, Callers, StackEnd) {
     if depth > 0 {
         return std::hint::black_box(both(depth - 1));
     }

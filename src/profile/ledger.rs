@@ -89,26 +89,25 @@ mod tests {
         assert_eq!(times(&tree, B[0]), [(2, 3)]);
     }
 
-    /// A thread that sleeps 30 and works 20, sampled every 7 while it sleeps and every 2 while it works, with each phase of the two: the work has its share.
+    /// A thread that sleeps 30 and works 20, sampled every 7 or so while it sleeps and every 2 or so while it works: the work has its share.
     #[test]
     fn shares_are_right_when_the_distance_of_samples_depends_on_what_runs() {
-        let (mut found, mut all) = (0, 0);
-        for phase in 0..1_000 {
-            let mut ledger = Ledger::default();
-            let mut last = phase;
-            let mut now = phase;
-            for _ in 0..500 {
-                let works = now % 50_000 >= 30_000;
-                ledger.book(if works { &A } else { &B }, 0, now - last);
-                last = now;
-                now += if works { 2_003 } else { 7_001 };
-            }
-            let tree = ledger.into_tree();
-            found += times(&tree, A[0]).first().map_or(0, |(_, nanos)| *nanos);
-            all += tree.total_nanos();
+        let mut ledger = Ledger::default();
+        let mut whole_to_the_later = 0;
+        let mut random = 1_u64;
+        let (mut last, mut now) = (0, 0);
+        for _ in 0..1_000_000 {
+            let works = now % 50_000 >= 30_000;
+            ledger.book(if works { &A } else { &B }, 0, now - last);
+            whole_to_the_later += if works { now - last } else { 0 };
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            last = now;
+            now += (random >> 33) % if works { 4_000 } else { 14_000 };
         }
-        let share = found as f64 / all as f64;
-        // The whole distance for the later stack would give 0.4 plus half of 5,000 of 50,000.
-        assert!((0.385..0.415).contains(&share), "{share}");
+        let tree = ledger.into_tree();
+        let share = |nanos: u64| nanos as f64 / tree.total_nanos() as f64;
+        let found = share(times(&tree, A[0])[0].1);
+        assert!((0.395..0.405).contains(&found), "{found}");
+        assert!(share(whole_to_the_later) > 0.43, "the sampling is not uneven enough to show the difference");
     }
 }
