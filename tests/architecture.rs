@@ -121,3 +121,26 @@ fn only_one_module_starts_threads() {
         }
     }
 }
+
+#[test]
+fn files_that_comments_name_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut missing = Vec::new();
+    for (_, path, text) in all_sources() {
+        let words = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with("//"))
+            .flat_map(str::split_whitespace);
+        for word in words {
+            let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let is_file = ["src/", "tests/", "docs/", "benches/"]
+                .iter()
+                .any(|folder| name.starts_with(folder))
+                && [".rs", ".md", ".py"].iter().any(|end| name.ends_with(end));
+            if is_file && !root.join(name).exists() {
+                missing.push(format!("{} names {name}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}

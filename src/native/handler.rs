@@ -7,7 +7,7 @@
 //!
 //! No allocation, no lock, no logging, no formatting, no index that can panic, no thread-local of ours. (It reads the ABI's own word at `fs:0`, the address
 //! of the thread control block, which exists before the thread's first instruction.) `errno` is put back. Tests count allocations
-//! (`tests/handler_allocations.rs`) and damage unwind data (`tests/damaged_unwind_data.rs`).
+//! (`tests/native_allocations.rs`) and damage unwind data (`src/native/unwind_tests.rs`).
 
 use std::sync::atomic::Ordering;
 

@@ -2,7 +2,7 @@
 //!
 //! **Problem.** In a signal handler, from nothing but registers and memory, find every caller and know whether the root was really reached.
 //!
-//! **Why not a ready-made unwinder.** libgcc's locks, allocates and reads unwind data where the linker put it. framehop (0.16, tried first) allocates
+//! **Why not a ready-made unwinder.** libgcc's locks, allocates and reads unwind data where the linker put it. framehop (0.16, by its source) allocates
 //! nothing, but where unwind data is missing, damaged or beyond it, it silently follows frame pointers and remembers that as the rule for the
 //! address, so a wrong root looks like a right one; expressions that read memory are beyond it (frames that realign the stack, signal frames),
 //! its evaluator has no step limit, and its cache must be renewed before a 16-bit count of module changes wraps. This walk uses the same reader of

@@ -108,6 +108,9 @@ mod tests {
         let share = |nanos: u64| nanos as f64 / tree.total_nanos() as f64;
         let found = share(times(&tree, A[0])[0].1);
         assert!((0.395..0.405).contains(&found), "{found}");
-        assert!(share(whole_to_the_later) > 0.43, "the sampling is not uneven enough to show the difference");
+        assert!(
+            share(whole_to_the_later) > 0.43,
+            "the sampling is not uneven enough to show the difference"
+        );
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Problem: a native Endstone plugin is a C++ object, and the server hands C++ objects to it. Why not C++: one language, no second
 //! unwinder, no compiler needed. How: every class that is used has its slots ([`VtableSlots`]) and, where it is touched by value, its
-//! layout ([`ClassLayout`]) written down once; the compiler checks the layouts, and `tests/abi.rs` compares both with the debug
+//! layout ([`ClassLayout`]) written down once; the compiler checks the layouts, and `tests/abi/main.rs` compares both with the debug
 //! information of Endstone's released wheel. Price: a new Endstone API version needs that test run again.
 //!
 //! # Rules that hold everywhere below

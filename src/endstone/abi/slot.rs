@@ -36,7 +36,7 @@ impl Slot {
     /// `object` must point to a live C++ object of the class whose table this slot is of, or of one derived from it.
     pub unsafe fn entry(self, object: *const c_void) -> *const c_void {
         // SAFETY: a live polymorphic object begins with the pointer to its vtable's slot 0, and the vtable has at least `index + 1` slots
-        // because the class declares this one; `tests/abi.rs` compares the number with the released headers' debug information.
+        // because the class declares this one; `tests/abi/main.rs` compares the number with the released headers' debug information.
         unsafe { *(*object.cast::<*const *const c_void>()).add(self.index) }
     }
 }
