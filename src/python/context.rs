@@ -137,7 +137,7 @@ impl Context {
     #[inline(always)]
     pub(super) fn shadow(&self) -> &'static ShadowStack {
         // Relaxed: this thread's own.
-        // SAFETY: only addresses of statics are ever stored.
+        // SAFETY: only addresses of statics are ever stored, and `adopt` stores one before a thread gets its context.
         unsafe { &*self.shadow.load(Ordering::Relaxed) }
     }
 
