@@ -190,3 +190,7 @@ pub const ATTACH_WAIT_MILLIS: u64 = 2_000;
 /// How often a thread that is inside a callback when a session ends is waited for, 10 ms each: a second. Callbacks take microseconds unless a
 /// finaliser runs inside one.
 pub const CALLBACK_EXITS: u32 = 100;
+
+/// Finished profiles kept in memory because they could not be written. Each may be some tens of megabytes; an owner who does not mend a full disk after this many
+/// has been told each time.
+pub const UNSAVED_PROFILES: usize = 4;

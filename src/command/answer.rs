@@ -104,14 +104,28 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let Some(running) = &info.running else {
-        return vec![if info.exporting {
+        let mut lines = vec![if info.exporting {
             Line::new().text("The last profile is being saved.")
+        } else if info.starting {
+            Line::new().text("The profiler is starting.")
         } else {
             Line::new()
                 .text("The profiler is not running. Start it with ")
                 .value(START)
                 .text(".")
         }];
+        if info.unsaved > 0 {
+            lines.push(
+                Line::continued()
+                    .bad(format!(
+                        "Not saved yet: {}. Try again with ",
+                        counted(info.unsaved as u64, "profile")
+                    ))
+                    .value(STOP)
+                    .bad("."),
+            );
+        }
+        return lines;
     };
     let mut lines = vec![progress(running), python_state(&running.python)];
     lines.extend(losses(running));
@@ -217,14 +231,25 @@ pub fn answer_notice(notice: &Notice) -> Line {
             ))
             .value(VIEWER)
             .text(" to look at it."),
-        Notice::SaveFailed { reason: why, kept } => {
+        Notice::SaveFailed {
+            reason: why,
+            kept,
+            dropped,
+        } => {
             let line = Line::new().bad(format!("The profile could not be saved: {}. ", reason(why)));
-            if *kept {
-                line.text("It is kept for another try: ")
-                    .value(format!("{STOP} --save-to-file"))
-                    .text(".")
+            let line = if *dropped {
+                line.bad("The oldest that waited had to be given up. ")
             } else {
-                line.bad("It is lost.")
+                line
+            };
+            match kept {
+                0 => line.bad("It is lost."),
+                1 => line.text("It is kept for another try: ").value(STOP).text("."),
+                _ => line
+                    .value(counted(*kept as u64, "profile"))
+                    .text(" are kept for another try: ")
+                    .value(STOP)
+                    .text("."),
             }
         }
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
