@@ -18,7 +18,7 @@ use endstone_spark::sys::thread::current_tid;
 use interpreter::{Interpreter, Object};
 
 static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
+static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
 
 /// The true names, and the ids and anchors of the shadow stack, if there was one.
@@ -27,11 +27,8 @@ static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 
 fn try_attach() -> Result<Attribution, AttachError> {
     PYTHON.get().unwrap().unlocked(|| {
-        let unwinder = UNWINDER.get_or_init(current_modules_unwinder);
-        let unwind = |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
-            unwinder.unwind(pc, sp, bp, out);
-        };
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), Arc::new(unwind))
+        let walk: Arc<Unwinder> = Arc::clone(UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder())));
+        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk)
     })
 }
 
@@ -319,7 +316,7 @@ fn child() {
         attach(
             Runtime::discover().unwrap(),
             ShadowTable::global(),
-            Arc::new(|_, _, _, _: &mut Vec<(u64, u64)>| ())
+            Arc::clone(UNWINDER.get().unwrap()) as Arc<Unwinder>
         )
         .unwrap_err()
         .to_string()

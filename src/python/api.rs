@@ -124,6 +124,7 @@ api! {
     fn PyFrame_GetBack(*mut PyFrameObject) -> *mut PyFrameObject;
     fn PyFrame_GetCode(*mut PyFrameObject) -> *mut PyCodeObject;
     fn PyFrame_GetGlobals(*mut PyFrameObject) -> *mut PyObject;
+    fn PyFrame_GetGenerator(*mut PyFrameObject) -> *mut PyObject;
 }
 
 // SAFETY: function addresses and two immortal objects' addresses, none of which ever changes.
