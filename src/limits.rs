@@ -69,6 +69,10 @@ pub const ANCHOR_DISTANCE: u64 = 16_384;
 /// cost less than a thousandth of the thread's time.
 pub const AUDIT_NANOS: u64 = 100_000_000;
 
+/// Enter events after an audit that are looked at in search of one that tells where frames stand that ran before their thread was seen. An event
+/// loop comes back to its outermost functions within a few dozen calls; more would slow a thread whose frames cannot be placed.
+pub const PLACING_TRIES: u32 = 64;
+
 /// How often it is made sure, with the interpreter's lock, that nobody has replaced our callbacks while events come, in seconds. It is a
 /// visit of some microseconds; until it, audits notice what goes wrong.
 pub const TOOL_CHECK_SECONDS: u64 = 10;

@@ -189,6 +189,9 @@ fn child() {
         );
         assert_eq!((sampled.unplaced, sampled.disordered, sampled.torn), (0, 0, 0));
         assert_eq!(figures.state, PythonState::Active);
+        let audits = figures.audits;
+        assert!(audits.made >= 5, "samples ask for audits: {audits:?}");
+        assert_eq!((audits.disagreed, audits.missing_frames), (0, 0), "{audits:?}");
         python.run("import sys\nassert all(sys.monitoring.get_tool(i) is None for i in range(6))");
     }
     println!("child is done");

@@ -172,6 +172,8 @@ pub(super) fn place(live: &Live, shadow: &ShadowStack, anchor: u64, running: &[R
     let whole = callers_of_this(&*live.walk, &mut chain);
     if whole && live.eval_frames.is_outermost(anchor, &chain, &*live.walk) {
         live.audits.note_placed(u64::from(shadow.place(anchor, sure)));
+    } else {
+        shadow.try_from_further_out(anchor);
     }
 }
 

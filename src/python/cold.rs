@@ -27,7 +27,7 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         && let Some(id) = context.cached(address)
     {
         context.count::<EVENT>();
-        if context.shadow().take_audit_request(monotonic) {
+        if context.shadow().take_audit_request(anchor, monotonic) {
             on_cold_path(mark, |live| audit(live, context.shadow(), code.addr(), anchor));
         }
         // A session that ended meanwhile is not written to any more.
@@ -42,6 +42,9 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         let id = look_up(live, context, code, None);
         // A session that ended inside the look-up is not written to any more.
         if context.is_of(live.mark) {
+            if context.shadow().take_audit_request(anchor, monotonic) {
+                audit(live, context.shadow(), code.addr(), anchor);
+            }
             context.shadow().enter(anchor, id, tag(address));
         }
     });

@@ -17,7 +17,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::reader::{ReadBuffer, ShadowRead};
-use crate::limits::{AUDIT_NANOS, PYTHON_FRAMES};
+use crate::limits::{AUDIT_NANOS, PLACING_TRIES, PYTHON_FRAMES};
 use crate::model::{CodeId, MonotonicNanos, PythonEntry};
 use crate::sync::{SeqStack, State};
 
@@ -48,6 +48,9 @@ pub struct ShadowStack {
     audit_wanted: AtomicBool,
     /// When that was done last, in monotonic nanoseconds.
     audited_at: AtomicU64,
+    /// Enter events that still take the long way in search of one from further out than `tried`.
+    tries: AtomicU32,
+    tried: AtomicU64,
     /// Each entry is an anchor and `tag << 32 | code id`. The first ones share a cache line with the above.
     entries: SeqStack<STORED>,
 }
@@ -89,6 +92,8 @@ impl ShadowStack {
             unmatched_leaves: AtomicU64::new(0),
             audit_wanted: AtomicBool::new(false),
             audited_at: AtomicU64::new(0),
+            tries: AtomicU32::new(0),
+            tried: AtomicU64::new(0),
             entries: SeqStack::new(),
         }
     }
@@ -110,6 +115,7 @@ impl ShadowStack {
         self.unmatched_leaves.store(0, Ordering::Relaxed);
         self.audit_wanted.store(false, Ordering::Relaxed);
         self.audited_at.store(0, Ordering::Relaxed);
+        self.tries.store(0, Ordering::Relaxed);
     }
 
     /// Handler, on the stack's own thread: lets the next enter take the long way, where [`ShadowStack::take_audit_request`] finds what was asked
@@ -124,19 +130,44 @@ impl ShadowStack {
         }
     }
 
-    /// Whether an audit is wanted; if so, it is taken as done at `now()`.
-    pub fn take_audit_request(&self, now: impl FnOnce() -> MonotonicNanos) -> bool {
+    /// Whether an audit is wanted at this enter event; if a sample wanted it, it is taken as done at `now()`.
+    pub fn take_audit_request(&self, anchor: u64, now: impl FnOnce() -> MonotonicNanos) -> bool {
         // Relaxed, all of it: this thread and its handler.
-        if !self.audit_wanted.load(Ordering::Relaxed) {
-            return false;
+        if self.audit_wanted.load(Ordering::Relaxed) {
+            self.audited_at.store(now().0, Ordering::Relaxed);
+            self.audit_wanted.store(false, Ordering::Relaxed);
+            self.tries.store(0, Ordering::Relaxed);
+            self.back_to_the_short_way();
+            return true;
         }
-        self.audited_at.store(now().0, Ordering::Relaxed);
-        self.audit_wanted.store(false, Ordering::Relaxed);
+        match self.tries.load(Ordering::Relaxed) {
+            0 => false,
+            tries => {
+                self.tries.store(tries - 1, Ordering::Relaxed);
+                if tries == 1 {
+                    self.back_to_the_short_way();
+                }
+                anchor > self.tried.load(Ordering::Relaxed)
+            }
+        }
+    }
+
+    /// Frames without an anchor could not be placed by an event from `anchor`: some of the next enter events are looked at, in case one comes
+    /// from further out.
+    pub fn try_from_further_out(&self, anchor: u64) {
+        // Relaxed: this thread's own.
+        self.tried.store(anchor, Ordering::Relaxed);
+        self.tries.store(PLACING_TRIES, Ordering::Relaxed);
+        self.known_length.store(0, Ordering::Relaxed);
+    }
+
+    fn back_to_the_short_way(&self) {
+        // Relaxed: this thread and its handler.
         let deepest = self.deepest.load(Ordering::Relaxed);
         if deepest > 0 {
-            self.known_length.store((deepest + 1).min(STORED as u32), Ordering::Relaxed);
+            self.known_length
+                .store((deepest + 1).min(STORED as u32), Ordering::Relaxed);
         }
-        true
     }
 
     /// What the writer sees of its own frames, outermost first: tag, and whether the anchor is known. Without hidden frames.
