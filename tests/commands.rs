@@ -541,7 +541,9 @@ fn info_says_how_far_python_frames_can_be_trusted() {
     };
     assert!(audited(1, 0).ends_with("deepest stack 37, compared with the interpreter once."));
     assert!(audited(1_250, 0).ends_with("deepest stack 37, compared with the interpreter 1,250 times."));
-    assert!(audited(1_250, 2).ends_with("compared with the interpreter 1,250 times, 2 of them showed a wrong function."));
+    assert!(
+        audited(1_250, 2).ends_with("compared with the interpreter 1,250 times, 2 of them showed a wrong function.")
+    );
 }
 
 #[test]

@@ -261,7 +261,11 @@ fn audits_find_and_repair_what_lost_events_left() {
         assert_eq!(truth, shadow);
     }
     let audits = attribution.diagnostics().audits;
-    assert_eq!((audits.disagreed, audits.wrong_frames, audits.missing_frames), (1, 3, 0), "{audits:?}");
+    assert_eq!(
+        (audits.disagreed, audits.wrong_frames, audits.missing_frames),
+        (1, 3, 0),
+        "{audits:?}"
+    );
 
     run("lose_enters()");
     let seen = seen_by_checks(&attribution);
@@ -293,13 +297,17 @@ fn cycles() -> usize {
 }
 
 fn many_sessions_leak_no_code_object() {
-    run("before = references_of_busy()\nswitch = sys.getswitchinterval()\nsys.setswitchinterval(0.0002)\nbegin_threads()");
+    run(
+        "before = references_of_busy()\nswitch = sys.getswitchinterval()\nsys.setswitchinterval(0.0002)\nbegin_threads()",
+    );
     for _ in 0..cycles() {
         let attribution = try_attach().unwrap();
         run("work()");
         detach(attribution);
     }
-    run("end_threads()\nsys.setswitchinterval(switch)\nassert references_of_busy() == before, (before, references_of_busy())");
+    run(
+        "end_threads()\nsys.setswitchinterval(switch)\nassert references_of_busy() == before, (before, references_of_busy())",
+    );
     run("assert tools() == [None] * 6");
 }
 

@@ -159,7 +159,10 @@ fn python_state(python: &PythonDiagnostics) -> Line {
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),
-                (made, 0) => line.text(", compared with the interpreter ").value(times(made)).text("."),
+                (made, 0) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .text("."),
                 (made, disagreed) => line
                     .text(", compared with the interpreter ")
                     .value(times(made))

@@ -160,7 +160,14 @@ fn begin_with_tool(
     let Calibration { distances, eval_frames } = calibrate(refs, &**walk, |refs, on| tool.switch(refs, on))?;
     prepare(refs.api.none, distances);
     let callbacks = make_callbacks(refs, mark)?;
-    let live = Arc::new(Live::new(refs.api, mark.addr(), table, layout, Arc::clone(walk), eval_frames));
+    let live = Arc::new(Live::new(
+        refs.api,
+        mark.addr(),
+        table,
+        layout,
+        Arc::clone(walk),
+        eval_frames,
+    ));
     live.begin();
     // The callbacks that the tool keeps keep the mark.
     tool.register_all(refs, &callbacks)?;
@@ -226,7 +233,11 @@ impl Attribution {
             let events = context::event_counts(self.live.mark);
             let moving = events.start != looked.events.start && events.ret != looked.events.ret;
             looked.events = events;
-            let seconds = if moving { TOOL_CHECK_SECONDS } else { SILENT_TOOL_CHECK_SECONDS };
+            let seconds = if moving {
+                TOOL_CHECK_SECONDS
+            } else {
+                SILENT_TOOL_CHECK_SECONDS
+            };
             if looked.visited.elapsed() < Duration::from_secs(seconds) {
                 return;
             }

@@ -149,11 +149,8 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
     let entries: Vec<(u32, bool)> = shadow.tags().collect();
     let tags: Vec<u32> = entries.iter().map(|(tag, _)| *tag).collect();
     let verdict = compare(&tags, &running, shadow.depth() as usize > tags.len());
-    live.audits.note(
-        verdict.wrong.len() as u64,
-        verdict.missing,
-        verdict.delegating,
-    );
+    live.audits
+        .note(verdict.wrong.len() as u64, verdict.missing, verdict.delegating);
     if !verdict.wrong.is_empty() {
         shadow.retain(|index| !verdict.wrong.contains(&index));
     } else if entries.iter().any(|(_, anchored)| !anchored) && tags.len() == running.len() {

@@ -179,9 +179,13 @@ impl EvalFrames {
     fn learn(seen: &[Seen], codes: &[u64], outside: u64, walk: &dyn StackWalk) -> Self {
         let mut found = EvalFrames::default();
         for (enter, leave) in pairs(seen, codes) {
-            let Some(cfa) = eval_frame_cfa(&enter.chain, &leave.chain, outside) else { continue };
+            let Some(cfa) = eval_frame_cfa(&enter.chain, &leave.chain, outside) else {
+                continue;
+            };
             for side in [enter, leave] {
-                let Some(caller) = side.chain.iter().position(|(_, sp)| *sp == cfa) else { continue };
+                let Some(caller) = side.chain.iter().position(|(_, sp)| *sp == cfa) else {
+                    continue;
+                };
                 let function = |index: usize| walk.function_of(side.chain.get(index)?.0.wrapping_sub(1));
                 found.functions.extend(caller.checked_sub(1).and_then(function));
                 found.callers.extend(function(caller));
