@@ -18,7 +18,7 @@ use crate::sys::thread;
 #[derive(Debug)]
 enum Side {
     /// Not attributed, or no longer.
-    Off(Ended),
+    Off(Box<Ended>),
     /// A worker waits for the interpreter.
     Attaching { version: String },
     /// Frames are attributed.
@@ -53,10 +53,10 @@ fn off(state: PythonState, version: &str) -> Side {
         implementation: implementation.to_owned(),
         ..PythonDiagnostics::default()
     };
-    Side::Off(Ended {
+    Side::Off(Box::new(Ended {
         diagnostics,
         codes: Vec::new(),
-    })
+    }))
 }
 
 impl PythonSide {
@@ -126,12 +126,12 @@ impl PythonSide {
         let before = {
             let mut side = self.0.side.lock();
             let left = match &*side {
-                Side::Off(ended) => return ended.clone(),
+                Side::Off(ended) => return (**ended).clone(),
                 Side::Attaching { version } => off(PythonState::Unsupported(UNANSWERED.to_owned()), version),
-                Side::On(attribution) => Side::Off(Ended {
+                Side::On(attribution) => Side::Off(Box::new(Ended {
                     diagnostics: attribution.diagnostics(),
                     codes: Vec::new(),
-                }),
+                })),
             };
             std::mem::replace(&mut *side, left)
         };
@@ -143,10 +143,10 @@ impl PythonSide {
                 codes,
             };
             drop(attribution);
-            *self.0.side.lock() = Side::Off(ended);
+            *self.0.side.lock() = Side::Off(Box::new(ended));
         }
         match &*self.0.side.lock() {
-            Side::Off(ended) => ended.clone(),
+            Side::Off(ended) => (**ended).clone(),
             Side::Attaching { .. } | Side::On(_) => Ended::default(),
         }
     }
