@@ -532,6 +532,21 @@ fn info_shows_the_running_session() {
 }
 
 #[test]
+fn info_says_how_far_python_frames_can_be_trusted() {
+    let audited = |made, disagreed| {
+        info(|running| {
+            running.python.audits.made = made;
+            running.python.audits.disagreed = disagreed;
+        })
+    };
+    assert!(audited(1, 0).ends_with("deepest stack 37, compared with the interpreter once."));
+    assert!(audited(1_250, 0).ends_with("deepest stack 37, compared with the interpreter 1,250 times."));
+    assert!(
+        audited(1_250, 2).ends_with("compared with the interpreter 1,250 times, 2 of them showed a wrong function.")
+    );
+}
+
+#[test]
 fn info_says_when_a_profile_is_being_saved() {
     let session = Session {
         info: SessionInfo {

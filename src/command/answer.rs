@@ -166,12 +166,31 @@ fn python_state(python: &PythonDiagnostics) -> Line {
         PythonState::Attaching => line.text("waiting for the interpreter."),
         PythonState::Active => {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
-            line.value(counted(functions, "function"))
+            let line = line
+                .value(counted(functions, "function"))
                 .text(" seen, deepest stack ")
-                .value(count(u64::from(python.deepest)))
-                .text(".")
+                .value(count(u64::from(python.deepest)));
+            let audits = &python.audits;
+            match (audits.made, audits.disagreed) {
+                (0, _) => line.text("."),
+                (made, 0) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .text("."),
+                (made, disagreed) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
+            }
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded: {}.", reason(why))),
+    }
+}
+
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        number => counted(number, "time"),
     }
 }
 
@@ -255,6 +274,10 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::PythonDoubted(frames) => Line::new().bad(format!(
+            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            counted(*frames, "Python function")
+        )),
         Notice::PythonLost(why) => Line::new().bad(format!(
             "Python functions are no longer recorded: {}. Native profiling goes on.",
             reason(why)

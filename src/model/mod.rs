@@ -10,7 +10,7 @@ mod sample;
 mod time;
 
 pub use code::{Category, CodeInfo};
-pub use diagnostics::{EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use diagnostics::{AuditFigures, EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};

@@ -197,6 +197,21 @@ impl Tool {
         Ok(Ok(()))
     }
 
+    /// A second handle on the same id, good for [`Tool::check`]: its objects live as long as `refs`.
+    pub(super) fn handle(&self, refs: &mut Refs) -> Result<Tool, PythonError> {
+        for object in [self.monitoring, self.name].into_iter().chain(self.registered) {
+            if !object.is_null() {
+                // SAFETY: the lock is held and this tool keeps the object alive; the new reference is given back with `refs`.
+                unsafe { (refs.api.Py_IncRef)(object) };
+                refs.own(object, "looking at the monitoring tool")?;
+            }
+        }
+        Ok(Tool {
+            kept: Vec::new(),
+            ..*self
+        })
+    }
+
     /// Events off, callbacks unregistered, id free, in this order; what is not ours any more is left alone. Gives the references back.
     pub(super) fn free(self, refs: &mut Refs) -> Result<(), PythonError> {
         let result = self.free_id(refs);

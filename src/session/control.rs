@@ -188,6 +188,8 @@ pub enum Notice {
     Stopped(String),
     /// Python frames are no longer recorded; why, in a user's words.
     PythonLost(String),
+    /// Audits found this many Python frames that did not run. They were taken out; samples since the audit before may show them.
+    PythonDoubted(u64),
 }
 
 /// A notice and whom it is for.

@@ -27,6 +27,7 @@ enum Wake {
     TimeUp(Arc<Recording>),
     Displaced(Arc<Recording>),
     PythonLost(Requester, String),
+    PythonDoubted(Requester, u64),
     ShutDown,
     NothingLeft,
 }
@@ -65,6 +66,7 @@ fn work(shared: &Shared) {
                     Some(Notice::Stopped(DISPLACED.to_owned())),
                 );
             }
+            Wake::PythonDoubted(by, frames) => shared.send(&by, Notice::PythonDoubted(frames)),
             Wake::PythonLost(by, why) => shared.send(&by, Notice::PythonLost(why)),
             Wake::ShutDown => end(shared, &Requester::Console, None),
             Wake::NothingLeft => return,
@@ -99,6 +101,10 @@ fn next(shared: &Shared) -> Wake {
         }
         if recording.is_displaced() {
             return Wake::Displaced(Arc::clone(recording));
+        }
+        recording.look_after();
+        if let Some(frames) = recording.python_doubt_to_tell() {
+            return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
         if let Some(why) = recording.python_loss_to_tell() {
             return Wake::PythonLost(recording.request().requested_by.clone(), why);
