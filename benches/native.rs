@@ -97,6 +97,7 @@ fn handler(interval_micros: u64) {
     let options = SamplerOptions {
         interval_nanos: interval_micros * 1_000,
         threads: ThreadSelection::Tids(vec![reported.recv().unwrap()]),
+        ignore_sleeping: false,
     };
     let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
     let begun = Instant::now();

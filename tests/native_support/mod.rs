@@ -80,6 +80,7 @@ pub fn start(interval_micros: u64, threads: ThreadSelection) -> (Sampler, Sample
         SamplerOptions {
             interval_nanos: interval_micros * 1_000,
             threads,
+            ignore_sleeping: false,
         },
         ShadowTable::global(),
     )
@@ -148,4 +149,10 @@ pub fn times<'a>(taken: impl Iterator<Item = &'a Taken>, pick: impl Fn(&Taken) -
         *times.entry(pick(sample)).or_default() += sample.weight_nanos;
     }
     times
+}
+
+/// How long a test goes on that is the better the longer it lasts: `SPARK_TORTURE_SECONDS`, or this many seconds.
+pub fn torture_time(seconds: u64) -> Duration {
+    let wanted = std::env::var("SPARK_TORTURE_SECONDS").ok();
+    Duration::from_secs(wanted.and_then(|text| text.parse().ok()).unwrap_or(seconds))
 }
