@@ -120,9 +120,12 @@ fn idle(figures: &mut Figures, count: usize) {
     let (sleepers, releases): (Vec<_>, Vec<_>) = (0..count)
         .map(|_| {
             let (release, released) = mpsc::channel::<()>();
-            (std::thread::spawn(move || {
-                let _ = released.recv();
-            }), release)
+            (
+                std::thread::spawn(move || {
+                    let _ = released.recv();
+                }),
+                release,
+            )
         })
         .unzip();
     let options = SamplerOptions {
@@ -195,15 +198,27 @@ fn handler(figures: &mut Figures, interval_micros: u64) {
     let found = sampler.figures();
     let at = format!("at {} ms, {frames} frames", interval_micros as f64 / 1_000.0);
     let micros = |nanos: u64| nanos as f64 / 1_000.0;
-    figures.add(format!("handler {at}, median"), micros(found.handler_median_nanos), "us");
-    figures.add(format!("handler {at}, 99th percentile"), micros(found.handler_p99_nanos), "us");
+    figures.add(
+        format!("handler {at}, median"),
+        micros(found.handler_median_nanos),
+        "us",
+    );
+    figures.add(
+        format!("handler {at}, 99th percentile"),
+        micros(found.handler_p99_nanos),
+        "us",
+    );
     figures.add(
         format!("handler {at}, share of the sampled thread's time"),
         found.handler_median_nanos as f64 * found.samples as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
         "%",
     );
     figures.add(format!("one busy thread {at}, sampler thread"), share, "% of a core");
-    figures.add(format!("one busy thread {at}, samples lost"), found.losses.total() as f64, "");
+    figures.add(
+        format!("one busy thread {at}, samples lost"),
+        found.losses.total() as f64,
+        "",
+    );
     sampler.stop();
     STOP.store(true, Ordering::Relaxed);
     thread.join().unwrap();

@@ -91,7 +91,11 @@ fn executes() {
 }
 
 extern "C" fn on_foreign(signal: i32) {
-    let counter = if signal == libc::SIGPROF { &CALLED } else { &ON_OTHER_STACK };
+    let counter = if signal == libc::SIGPROF {
+        &CALLED
+    } else {
+        &ON_OTHER_STACK
+    };
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -237,14 +241,18 @@ fn a_storm_is_survived() {
         "one library is not a new module each time it is loaded: {churned}"
     );
     let [raised, called, naps, naps_cut, long_cut, other_stack] =
-        [&RAISED, &CALLED, &NAPS, &NAPS_CUT, &LONG_SLEEP_CUT, &ON_OTHER_STACK].map(|counter| counter.load(Ordering::Relaxed));
+        [&RAISED, &CALLED, &NAPS, &NAPS_CUT, &LONG_SLEEP_CUT, &ON_OTHER_STACK]
+            .map(|counter| counter.load(Ordering::Relaxed));
     eprintln!(
         "{samples} samples, {rooted} with root, {in_library} in the library; {called} calls for {raised} foreign signals; {naps_cut} of {naps} naps and \
          {long_cut} long sleeps cut short, {} counted; losses {:?}",
         figures.interrupted_calls, figures.losses,
     );
     // One that is pending already is not queued twice, by the kernel's rules.
-    assert!(called <= raised && called * 100 >= raised * 99, "called {called} times for {raised}");
+    assert!(
+        called <= raised && called * 100 >= raised * 99,
+        "called {called} times for {raised}"
+    );
     assert!(other_stack > 0);
     assert!(naps_cut <= naps, "{naps_cut} interruptions in {naps} naps");
     assert!(long_cut <= 1, "{long_cut} interruptions of one long sleep");

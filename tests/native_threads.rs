@@ -347,9 +347,12 @@ fn threads_that_sleep_for_long_are_hardly_looked_at_and_fully_accounted_for() {
     let (sleepers, releases): (Vec<_>, Vec<_>) = (0..100)
         .map(|_| {
             let (release, released) = mpsc::channel::<()>();
-            (spawn_named("idle", move || {
-                let _ = released.recv();
-            }), release)
+            (
+                spawn_named("idle", move || {
+                    let _ = released.recv();
+                }),
+                release,
+            )
         })
         .unzip();
     let tids: Vec<Tid> = sleepers.iter().map(|(_, tid)| *tid).collect();

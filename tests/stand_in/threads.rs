@@ -32,7 +32,11 @@ fn threads_are_chosen_by_name_and_pattern() {
     assert!(exact.total_millis() > 2_000.0);
 
     let start = &server_thread[..4];
-    let pattern = profile_for(&mut server, &format!("--thread {start}.* --regex --ignore-sleeping"), time);
+    let pattern = profile_for(
+        &mut server,
+        &format!("--thread {start}.* --regex --ignore-sleeping"),
+        time,
+    );
     assert_sound(&pattern);
     assert_eq!(dumper(&pattern).r#type, i32::from(Type::Regex));
     assert_eq!(dumper(&pattern).patterns, [format!("{start}.*")]);
