@@ -2,7 +2,7 @@
 
 mod native_support;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -18,7 +18,7 @@ use native_support::{Symbols, sample_until, start, this_thread, torture_time};
 static ONE: Mutex<()> = Mutex::new(());
 
 /// A unit is the same work whoever asks for it.
-#[inline(always)]
+#[inline(never)]
 fn burn(units: u64) -> u64 {
     let mut value = 1_u64;
     for _ in 0..units * 2_000 {
@@ -89,22 +89,23 @@ fn shares_are_right_while_threads_are_born_and_die() {
         let (stop, births) = (Arc::clone(&stop), Arc::clone(&births));
         std::thread::spawn(move || {
             let begun = Instant::now();
+            let mut living = VecDeque::new();
+            // 200 a second, each alive for a tenth of one or more.
             while !stop.load(Ordering::Relaxed) {
-                // 200 a second, at 20 dates a second, each alive for a quarter of one.
-                let living: Vec<_> = (0..10)
-                    .map(|_| {
-                        births.fetch_add(1, Ordering::Relaxed);
-                        std::thread::spawn(|| {
-                            black_box(brief_work(1));
-                            std::thread::sleep(Duration::from_millis(100));
-                            black_box(brief_work(1));
-                        })
-                    })
-                    .collect();
-                living.into_iter().for_each(|thread| thread.join().unwrap());
-                let due = Duration::from_millis(births.load(Ordering::Relaxed) * 5);
-                std::thread::sleep(due.saturating_sub(begun.elapsed()));
+                let born = births.fetch_add(1, Ordering::Relaxed) + 1;
+                living.push_back(std::thread::spawn(|| {
+                    black_box(brief_work(100));
+                    std::thread::sleep(Duration::from_millis(100));
+                    black_box(brief_work(100));
+                }));
+                if living.len() > 200
+                    && let Some(first) = living.pop_front()
+                {
+                    first.join().unwrap();
+                }
+                std::thread::sleep(Duration::from_millis(born * 5).saturating_sub(begun.elapsed()));
             }
+            living.into_iter().for_each(|thread| thread.join().unwrap());
         })
     };
 
@@ -176,11 +177,12 @@ fn shares_are_right_while_threads_are_born_and_die() {
         let expected = (*index as f64 + 1.0) / 9.0;
         let found = times.within.get(own).copied().unwrap_or(0) as f64 / times.all as f64;
         eprintln!("{own}: {:.2} %, expected {:.2} %", found * 100.0, expected * 100.0);
-        // Over a minute within two points; in a few seconds chance alone is worth one.
+        // Over a minute within two points. In some seconds each thread has its turn some hundred times, and where a turn ends is chance: two points
+        // are one standard deviation then.
         let allowed = if torture_time(8) >= Duration::from_secs(30) {
             0.02
         } else {
-            0.05
+            0.10
         };
         assert!((found - expected).abs() < allowed, "{own}: {found}, not {expected}");
     }
@@ -263,7 +265,7 @@ fn time_asleep_can_be_left_out() {
         let (stop, cut) = (Arc::clone(&stop), Arc::clone(&cut));
         spawn_named("half-asleep", move || {
             while !stop.load(Ordering::Relaxed) {
-                black_box(brief_work(300));
+                black_box(brief_work(5_000));
                 cut.fetch_add(sleeps_here(20_000_000) - 1, Ordering::Relaxed);
             }
         })
