@@ -391,6 +391,22 @@ unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
 }
 
 /// The child: runs only when the parent asked for it.
+fn an_id_that_others_freed_or_took_is_left_clean() {
+    let attribution = try_attach().unwrap();
+    run("M.free_tool_id(2)");
+    detach(attribution);
+    run("assert M.get_tool(2) is None\nM.use_tool_id(2, 'look')\nassert M.get_events(2) == 0, M.get_events(2)");
+    run("assert M.register_callback(2, M.events.PY_START, None) is None\nM.free_tool_id(2)");
+
+    let attribution = try_attach().unwrap();
+    run("M.free_tool_id(2)\nM.use_tool_id(2, 'other')\nM.register_callback(2, M.events.PY_START, other_callback)");
+    detach(attribution);
+    run("assert M.get_tool(2) == 'other'");
+    run("assert M.register_callback(2, M.events.PY_START, None) is other_callback, 'theirs is left'");
+    run("assert M.register_callback(2, M.events.PY_RETURN, None) is None, 'ours is gone'");
+    run("M.set_events(2, 0)\nM.free_tool_id(2)");
+}
+
 #[test]
 fn child() {
     let Some(library) = pythons::library_of_child() else {
@@ -407,6 +423,7 @@ fn child() {
     ids_are_taken_in_order_and_given_back();
     other_tools_keep_working();
     tampering_is_noticed_and_not_answered();
+    an_id_that_others_freed_or_took_is_left_clean();
     callbacks_in_others_hands_do_no_harm();
     odd_names_become_presentable();
     code_belongs_to_whom_it_belongs();

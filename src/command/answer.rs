@@ -36,6 +36,10 @@ pub(super) fn help() -> Vec<Line> {
             "start sampling the server thread",
         ),
         entry(
+            "... start [--thread NAME]... [--regex] [--ignore-sleeping]",
+            "other threads (* for all, with --regex by pattern); leave out waiting",
+        ),
+        entry(
             "/spark profiler stop [--save-to-file] [--comment \"TEXT\"]",
             "stop, and save the profile to a file",
         ),
@@ -104,18 +108,48 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let Some(running) = &info.running else {
-        return vec![if info.exporting {
+        let mut lines = vec![if info.exporting {
             Line::new().text("The last profile is being saved.")
+        } else if info.starting {
+            Line::new().text("The profiler is starting.")
         } else {
             Line::new()
                 .text("The profiler is not running. Start it with ")
                 .value(START)
                 .text(".")
         }];
+        if info.unsaved > 0 {
+            lines.push(
+                Line::continued()
+                    .bad(format!(
+                        "Not saved yet: {}. Try again with ",
+                        counted(info.unsaved as u64, "profile")
+                    ))
+                    .value(STOP)
+                    .bad("."),
+            );
+        }
+        return lines;
     };
     let mut lines = vec![progress(running), python_state(&running.python)];
+    lines.extend(stretched(running));
     lines.extend(losses(running));
     lines
+}
+
+/// One line when samples are further apart than asked for: one round in twenty, and by more than a twentieth on average.
+fn stretched(running: &RunningInfo) -> Option<Line> {
+    let sampler = &running.sampler;
+    let asked_nanos = running.interval_micros * 1_000;
+    if sampler.rounds_late * 20 < sampler.rounds || sampler.interval_nanos * 20 < asked_nanos * 21 {
+        return None;
+    }
+    Some(
+        Line::continued()
+            .text("The interval is stretched to ")
+            .value(interval(sampler.interval_nanos / 1_000))
+            .text(": asking all threads takes longer than that, or the machine is busy."),
+    )
 }
 
 fn progress(running: &RunningInfo) -> Line {
@@ -207,11 +241,12 @@ pub fn answer_notice(notice: &Notice) -> Line {
             threads,
             python,
         } => {
-            let line = Line::new()
-                .good("The profiler is running: ")
-                .value(counted(u64::from(*threads), "thread"))
-                .text(", one sample every ")
-                .value(interval(*interval_micros));
+            let line = Line::new().good("The profiler is running: ");
+            let line = match threads {
+                0 => line.text("no thread has such a name yet; one that gets it joins"),
+                threads => line.value(counted(u64::from(*threads), "thread")),
+            };
+            let line = line.text(", one sample every ").value(interval(*interval_micros));
             match python {
                 PythonState::Absent => line.text(", native frames only (no Python in this server)."),
                 PythonState::Active => line.text(", with Python functions."),
@@ -236,14 +271,25 @@ pub fn answer_notice(notice: &Notice) -> Line {
             ))
             .value(VIEWER)
             .text(" to look at it."),
-        Notice::SaveFailed { reason: why, kept } => {
+        Notice::SaveFailed {
+            reason: why,
+            kept,
+            dropped,
+        } => {
             let line = Line::new().bad(format!("The profile could not be saved: {}. ", reason(why)));
-            if *kept {
-                line.text("It is kept for another try: ")
-                    .value(format!("{STOP} --save-to-file"))
-                    .text(".")
+            let line = if *dropped {
+                line.bad("The oldest that waited had to be given up. ")
             } else {
-                line.bad("It is lost.")
+                line
+            };
+            match kept {
+                0 => line.bad("It is lost."),
+                1 => line.text("It is kept for another try: ").value(STOP).text("."),
+                _ => line
+                    .value(counted(*kept as u64, "profile"))
+                    .text(" are kept for another try: ")
+                    .value(STOP)
+                    .text("."),
             }
         }
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),

@@ -4,6 +4,7 @@ use super::clean::clean_text;
 use super::flags::{self, Flag};
 use super::tokens;
 use crate::limits;
+use crate::model::{NamePattern, ThreadChoice, ThreadNames};
 
 /// What was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,10 @@ pub enum ProfilerCommand {
         interval_micros: u64,
         /// Seconds after which it stops by itself.
         timeout_seconds: Option<u64>,
+        /// Which threads.
+        threads: ThreadChoice,
+        /// Leave out the time in which threads wait.
+        ignore_sleeping: bool,
     },
     /// End the session and export it.
     Stop {
@@ -84,6 +89,20 @@ pub enum ParseError {
         limits::MAX_TIMEOUT_SECONDS
     )]
     Timeout,
+    /// Without a name.
+    #[error("--thread needs the name of a thread, or * for all. It may be given several times.")]
+    Thread,
+    /// Alone.
+    #[error("--regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.")]
+    RegexAlone,
+    /// Not a pattern.
+    #[error("\"{}\" is not a pattern: {}.", echo(.pattern), echo_reason(.reason))]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A switch with a value.
     #[error("--{0} takes no value.")]
     NoValue(&'static str),
@@ -99,9 +118,14 @@ fn echo(text: &str) -> String {
     clean_text(text, limits::ECHO_CHARS)
 }
 
+fn echo_reason(text: &str) -> String {
+    let text = clean_text(text, limits::COMMENT_CHARS);
+    text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
 fn allowed_flags(action: &str) -> &'static str {
     match action {
-        START => "Use: --interval MS, --timeout SECONDS.",
+        START => "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         _ => "It takes nothing more.",
     }
@@ -164,11 +188,18 @@ fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
 fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     let mut interval_micros = limits::DEFAULT_INTERVAL_MICROS;
     let mut timeout_seconds = None;
+    let mut names = Vec::new();
+    let mut regex = false;
+    let mut ignore_sleeping = false;
     for flag in flags {
         let value = flag.value.as_deref().unwrap_or_default();
         match flag.name.as_str() {
             "interval" => interval_micros = micros(value).ok_or(ParseError::Interval)?,
             "timeout" => timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
+            "thread" if value.is_empty() => return Err(ParseError::Thread),
+            "thread" => names.push(value.to_owned()),
+            "regex" => regex = switch("regex", flag)?,
+            "ignore-sleeping" => ignore_sleeping = switch("ignore-sleeping", flag)?,
             _ => {
                 return Err(ParseError::UnknownFlag {
                     action: START,
@@ -180,7 +211,35 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     Ok(ProfilerCommand::Start {
         interval_micros,
         timeout_seconds,
+        threads: thread_choice(names, regex)?,
+        ignore_sleeping,
     })
+}
+
+fn switch(name: &'static str, flag: &Flag) -> Result<bool, ParseError> {
+    match flag.value {
+        None => Ok(true),
+        Some(_) => Err(ParseError::NoValue(name)),
+    }
+}
+
+fn thread_choice(names: Vec<String>, regex: bool) -> Result<ThreadChoice, ParseError> {
+    if names.iter().any(|name| name == "*") {
+        return Ok(ThreadChoice::All);
+    }
+    match (names.is_empty(), regex) {
+        (true, true) => Err(ParseError::RegexAlone),
+        (true, false) => Ok(ThreadChoice::Server),
+        (false, false) => Ok(ThreadChoice::Named(ThreadNames::Exact(names))),
+        (false, true) => {
+            let patterns = names
+                .into_iter()
+                .map(|pattern| NamePattern::new(&pattern).map_err(|reason| ParseError::Pattern { pattern, reason }));
+            Ok(ThreadChoice::Named(ThreadNames::Patterns(
+                patterns.collect::<Result<_, _>>()?,
+            )))
+        }
+    }
 }
 
 fn stop(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {

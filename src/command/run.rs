@@ -18,10 +18,14 @@ pub fn run<S: AsRef<str>>(arguments: &[S], requester: &Requester, control: &dyn 
         Command::Profiler(ProfilerCommand::Start {
             interval_micros,
             timeout_seconds,
+            threads,
+            ignore_sleeping,
         }) => {
             let request = StartRequest {
                 interval_micros,
                 timeout_seconds,
+                threads,
+                ignore_sleeping,
                 requested_by: requester.clone(),
             };
             done(

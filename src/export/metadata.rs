@@ -79,6 +79,8 @@ pub struct ProfileMetadata {
     pub selection: ThreadSelection,
     /// Which threads share a tree.
     pub grouping: Grouping,
+    /// Whether time in which threads wait was left out.
+    pub ignore_sleeping: bool,
     /// Keep the interpreter's own call functions.
     pub show_interpreter: bool,
     /// The server's plugins.
@@ -152,6 +154,17 @@ impl ProfileMetadata {
             "profiler version": env!("CARGO_PKG_VERSION"),
             "samples": sampler.samples,
             "samples repeated for idle threads": sampler.repeated,
+            "time asleep": if self.ignore_sleeping { "left out" } else { "shown" },
+            "samples left out because asleep": sampler.asleep,
+            "milliseconds left out because asleep": sampler.asleep_nanos / 1_000_000,
+            "threads": sampler.threads_ever,
+            "threads at the end": sampler.threads,
+            "threads refused": sampler.threads_refused,
+            "rounds": sampler.rounds,
+            "rounds late": sampler.rounds_late,
+            "interval asked for, microseconds": self.interval_micros,
+            "interval measured, microseconds": sampler.interval_nanos / 1_000,
+            "system calls interrupted": sampler.interrupted_calls,
             "samples lost": sampler.losses.total(),
             "samples lost by reason": losses,
             "native stacks by how they end": ends,

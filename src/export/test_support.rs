@@ -61,6 +61,8 @@ pub fn thread(name: &str, serial: u32, tree: Tree) -> ThreadProfile {
         },
         name: name.to_owned(),
         tree,
+        members: 1,
+        alone: false,
     }
 }
 
@@ -77,6 +79,7 @@ pub fn metadata() -> ProfileMetadata {
         brand: "Endstone".to_owned(),
         selection: ThreadSelection::Threads(vec![Tid::new(1000)]),
         grouping: Grouping::ByPool,
+        ignore_sleeping: false,
         show_interpreter: false,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {

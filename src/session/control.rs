@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics};
+use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +11,10 @@ pub struct StartRequest {
     pub interval_micros: u64,
     /// Seconds after which the session stops and exports by itself.
     pub timeout_seconds: Option<u64>,
+    /// Which threads.
+    pub threads: ThreadChoice,
+    /// Leave out the time in which a thread waits.
+    pub ignore_sleeping: bool,
     /// Who asked.
     pub requested_by: Requester,
 }
@@ -88,8 +92,12 @@ pub enum Refusal {
 pub struct SessionInfo {
     /// The session that runs.
     pub running: Option<RunningInfo>,
+    /// Whether one is about to run.
+    pub starting: bool,
     /// Whether one is being exported.
     pub exporting: bool,
+    /// Finished profiles that could not be written yet.
+    pub unsaved: usize,
 }
 
 /// A session that runs.
@@ -171,8 +179,10 @@ pub enum Notice {
     SaveFailed {
         /// Why, in a user's words.
         reason: String,
-        /// Whether it is kept in memory for another try.
-        kept: bool,
+        /// Profiles that are kept in memory for another try, this one among them; 0 when it is lost.
+        kept: usize,
+        /// Whether an older one had to be given up for it.
+        dropped: bool,
     },
     /// The session was ended and dropped on request.
     Cancelled,

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
-use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, Tid};
+use crate::model::{
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, Tid,
+};
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
 use crate::shadow::ShadowTable;
@@ -34,7 +36,6 @@ pub(super) struct Figures {
     pub(super) sampler: SamplerDiagnostics,
     pub(super) python: PythonDiagnostics,
     pub(super) merge: MergeStats,
-    pub(super) threads: u32,
 }
 
 /// What a session leaves behind.
@@ -68,12 +69,14 @@ pub(super) struct Recording {
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
     python: PythonSide,
+    /// Whether the session began before the interpreter had answered.
+    python_was_awaited: bool,
     python_loss_told: Mutex<bool>,
     python_doubt_told: Mutex<bool>,
 }
 
 impl Recording {
-    /// Begins to sample the server thread.
+    /// Begins to sample.
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
@@ -84,7 +87,12 @@ impl Recording {
         let window_clock = WindowClock::new(started_at, clock::wall());
         let options = SamplerOptions {
             interval_nanos: request.interval_micros * 1_000,
-            threads: ThreadSelection::Tids(vec![server_thread]),
+            threads: match &request.threads {
+                ThreadChoice::Server => ThreadSelection::Tids(vec![server_thread]),
+                ThreadChoice::All => ThreadSelection::All,
+                ThreadChoice::Named(names) => ThreadSelection::Named(names.clone()),
+            },
+            ignore_sleeping: request.ignore_sleeping,
         };
         let (sampler, source) = match native::start(options, table) {
             Ok(started) => started,
@@ -111,6 +119,7 @@ impl Recording {
                 aggregator: Some(aggregator),
                 last: Figures::default(),
             }),
+            python_was_awaited: python.diagnostics().state == PythonState::Attaching,
             python,
             python_loss_told: Mutex::new(false),
             python_doubt_told: Mutex::new(false),
@@ -146,8 +155,11 @@ impl Recording {
 
     /// Why Python frames are no longer recorded, the first time it is asked after that happened.
     pub(super) fn python_loss_to_tell(&self) -> Option<String> {
-        let PythonState::Degraded(why) = self.python.diagnostics().state else {
-            return None;
+        let why = match self.python.diagnostics().state {
+            PythonState::Degraded(why) => why,
+            // It was promised at the start.
+            PythonState::Unsupported(why) if self.python_was_awaited => why,
+            _ => return None,
         };
         let told = std::mem::replace(&mut *self.python_loss_told.lock(), true);
         (!told).then_some(why)
@@ -173,6 +185,11 @@ impl Recording {
         self.figures_of(&self.parts.lock())
     }
 
+    /// The same without ever waiting; `None` while the session is being ended.
+    pub(super) fn figures_now(&self) -> Option<Figures> {
+        self.parts.try_lock().map(|parts| self.figures_of(&parts))
+    }
+
     fn figures_of(&self, parts: &Parts) -> Figures {
         let (Some(sampler), Some(aggregator)) = (&parts.sampler, &parts.aggregator) else {
             return parts.last.clone();
@@ -184,7 +201,6 @@ impl Recording {
             sampler: diagnostics,
             python: self.python.diagnostics(),
             merge: merged.merge,
-            threads: merged.threads.max(1),
         }
     }
 

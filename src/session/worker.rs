@@ -9,6 +9,7 @@ use super::recording::Recording;
 use super::report;
 use super::service::{Order, Phase, Shared};
 use super::unsaved::Unsaved;
+use crate::limits;
 
 /// How often a running session is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -78,14 +79,7 @@ fn end(shared: &Shared, by: &Requester, why: Option<Notice>) {
     if let Some(why) = why {
         shared.send(by, why);
     }
-    stop(
-        shared,
-        &StopRequest {
-            save_to_file: true,
-            comment: None,
-            requested_by: by.clone(),
-        },
-    );
+    stop(shared, &StopRequest::by_itself(by.clone()));
 }
 
 fn next(shared: &Shared) -> Wake {
@@ -132,7 +126,7 @@ fn start(shared: &Shared, request: StartRequest) {
             let figures = recording.figures();
             let notice = Notice::Started {
                 interval_micros: recording.request().interval_micros,
-                threads: figures.threads,
+                threads: figures.sampler.threads,
                 python: figures.python.state,
             };
             shared.state.lock().phase = Phase::Running(Arc::new(recording));
@@ -148,7 +142,7 @@ fn start(shared: &Shared, request: StartRequest) {
 /// What there is to end.
 enum Ending {
     Session(Arc<Recording>),
-    Unsaved(Unsaved),
+    Unsaved,
 }
 
 /// Takes what is to be ended out of the state; `None` when there is nothing (a start that failed was told already).
@@ -156,7 +150,8 @@ fn take(shared: &Shared) -> Option<Ending> {
     let mut state = shared.state.lock();
     let ending = match std::mem::take(&mut state.phase) {
         Phase::Running(recording) => Ending::Session(recording),
-        _ => Ending::Unsaved(state.unsaved.take()?),
+        _ if state.unsaved.is_empty() => return None,
+        _ => Ending::Unsaved,
     };
     state.phase = Phase::Ending;
     Some(ending)
@@ -164,10 +159,13 @@ fn take(shared: &Shared) -> Option<Ending> {
 
 fn stop(shared: &Shared, request: &StopRequest) {
     let by = &request.requested_by;
-    let unsaved = match take(shared) {
+    let new = match take(shared) {
         Some(Ending::Session(recording)) => {
             let recorded = recording.finish();
             let ticks = shared.ticks.end();
+            if let Some(why) = recording.python_loss_to_tell() {
+                shared.send(by, Notice::PythonLost(why));
+            }
             shared.send(
                 by,
                 Notice::Exporting {
@@ -175,20 +173,41 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 },
             );
             let environment = shared.environment.lock().clone();
-            report::make(recorded, ticks, &environment, request.comment.clone())
+            Some(report::make(recorded, ticks, &environment, request.comment.clone()))
         }
-        Some(Ending::Unsaved(unsaved)) => unsaved,
+        Some(Ending::Unsaved) => None,
         None => return,
     };
-    let (notice, unsaved) = match report::save(&shared.folder, unsaved) {
-        Ok(notice) => (notice, None),
-        Err((notice, unsaved)) => (notice, Some(unsaved)),
-    };
-    let mut state = shared.state.lock();
-    state.phase = Phase::Idle;
-    state.unsaved = unsaved.or(state.unsaved.take());
-    drop(state);
-    shared.send(by, notice);
+    let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
+    waiting.extend(new);
+    save(shared, by, waiting);
+    shared.state.lock().phase = Phase::Idle;
+}
+
+/// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why.
+fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
+    let mut waiting = waiting.into_iter();
+    while let Some(next) = waiting.next() {
+        match report::save(&shared.folder, next) {
+            Ok(notice) => shared.send(by, notice),
+            Err(failed) => {
+                let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();
+                let excess = kept.len().saturating_sub(limits::UNSAVED_PROFILES);
+                kept.drain(..excess);
+                let mut state = shared.state.lock();
+                // Nobody asks again after the plugin's end.
+                let number = if state.shutting_down { 0 } else { kept.len() };
+                state.unsaved = kept;
+                drop(state);
+                let notice = Notice::SaveFailed {
+                    reason: failed.reason,
+                    kept: number,
+                    dropped: excess > 0,
+                };
+                return shared.send(by, notice);
+            }
+        }
+    }
 }
 
 fn cancel(shared: &Shared, by: &Requester) {
@@ -197,7 +216,7 @@ fn cancel(shared: &Shared, by: &Requester) {
             drop(recording.finish());
             shared.ticks.end();
         }
-        Some(Ending::Unsaved(unsaved)) => drop(unsaved),
+        Some(Ending::Unsaved) => shared.state.lock().unsaved.clear(),
         None => return,
     }
     shared.state.lock().phase = Phase::Idle;
