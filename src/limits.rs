@@ -190,3 +190,6 @@ pub const ATTACH_WAIT_MILLIS: u64 = 2_000;
 /// How often a thread that is inside a callback when a session ends is waited for, 10 ms each: a second. Callbacks take microseconds unless a
 /// finaliser runs inside one.
 pub const CALLBACK_EXITS: u32 = 100;
+
+/// Addresses that are remembered as callers of Python code. An interpreter has some dozens; beyond this an eval frame between two events is shown as such.
+pub const CARRIERS: usize = 4_096;

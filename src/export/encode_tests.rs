@@ -137,6 +137,35 @@ fn the_interpreter_is_shown_on_request() {
     assert!(text.contains("libpython3_13._PyEval_Vector [30.0, 42.0]"), "{text}");
 }
 
+/// Address 0x130 of the interpreter has no name; what it calls runs Python.
+#[test]
+fn what_calls_python_frames_is_glue_without_a_name() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let eval = FrameKey::Eval {
+        module: crate::model::ModuleId::new(2),
+        rva: 0x150,
+    };
+    let root = native(1, 0x10);
+    tree.add(&[root, native(2, 0x130), python(1)], 0, 1_000_000);
+    tree.add(&[root, native(2, 0x130), eval], 0, 2_000_000);
+    tree.add(&[root, native(2, 0x170), eval], 0, 3_000_000);
+    tree.add(&[root, native(2, 0x160), native(2, 0x150)], 0, 4_000_000);
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let hidden = "\
+bedrock_server [10.0, 0.0]
+  bedrock_server.f1 [10.0, 0.0]
+    [Python] my_plugin.main.MyPlugin.on_tick [1.0, 0.0]
+    libpython3_13.libpython3_13+0x100 [4.0, 0.0]
+      libpython3_13.libpython3_13+0x100 [4.0, 0.0]
+";
+    assert_eq!(text(&encoded(&snapshot, &metadata())), hidden);
+    let mut metadata = metadata();
+    metadata.show_interpreter = true;
+    let shown = text(&encoded(&snapshot, &metadata));
+    assert!(shown.contains("libpython3_13.libpython3_13+0x100 [6.0, 0.0]"), "{shown}");
+}
+
 #[test]
 fn windows_are_contiguous_minutes_with_figures() {
     let mut snapshot = sample();

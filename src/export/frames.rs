@@ -1,13 +1,13 @@
 //! What each frame is called in the viewer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::glue;
 use super::shorten::shorten;
 use crate::limits::{CLASS_CHARS, NAME_CHARS};
 use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd, plugin_stem};
-use crate::profile::{FrameKey, Snapshot};
+use crate::profile::{FrameKey, Snapshot, Tree};
 use crate::symbol::Symbolizer;
 
 /// Names the functions of modules. Addresses are those of [`crate::model::NativeFrame::rva`].
@@ -75,6 +75,8 @@ pub struct FrameNames<'a> {
     codes: HashMap<CodeId, &'a CodeInfo>,
     native: &'a mut dyn NativeNames,
     show_interpreter: bool,
+    /// Addresses that call the eval frames of Python functions.
+    carriers: HashSet<(ModuleId, u64)>,
     named: HashMap<FrameKey, Named>,
     ids: HashMap<FrameName, u32>,
     names: Vec<FrameName>,
@@ -129,6 +131,7 @@ impl<'a> FrameNames<'a> {
             codes: snapshot.codes.iter().map(|(id, info)| (*id, info)).collect(),
             native,
             show_interpreter,
+            carriers: snapshot.threads.iter().flat_map(|thread| carriers(&thread.tree)).collect(),
             named: HashMap::new(),
             ids: HashMap::new(),
             names: Vec::new(),
@@ -143,7 +146,8 @@ impl<'a> FrameNames<'a> {
             return *named;
         }
         let named = match key {
-            FrameKey::Native { module, rva } => self.name_native(module, rva),
+            FrameKey::Native { module, rva } => self.name_native(module, rva, self.carriers.contains(&(module, rva))),
+            FrameKey::Eval { module, rva } => self.name_native(module, rva, true),
             FrameKey::Python(code) => self.name_python(code),
             FrameKey::Omitted(count) => {
                 let text = format!("{} left out", counted(count, "native frame"));
@@ -205,7 +209,8 @@ impl<'a> FrameNames<'a> {
         self.named.keys().filter(unknown).count() as u64
     }
 
-    fn name_native(&mut self, id: ModuleId, rva: u64) -> Named {
+    /// `carries`: the frame calls an eval frame, or is one that runs nothing, which the interpreter's own names need not tell.
+    fn name_native(&mut self, id: ModuleId, rva: u64, carries: bool) -> Named {
         let Some(&module) = self.modules.get(&id) else {
             return self.stand_in(NATIVE_CLASS, "code outside all known modules", 1);
         };
@@ -215,16 +220,16 @@ impl<'a> FrameNames<'a> {
         let (method, glue) = match self.native.function(module, rva) {
             Some(function) => {
                 *named += 1;
-                let glue =
-                    glue::is_interpreter(&short) && glue::is_glue(function.strip_suffix("@plt").unwrap_or(&function));
+                let glue = carries || glue::is_glue(function.strip_suffix("@plt").unwrap_or(&function));
                 (function, glue)
             }
             None => {
                 *nameless += 1;
                 let start = self.native.function_start(module, rva).unwrap_or(rva);
-                (format!("{class}+{start:#x}"), false)
+                (format!("{class}+{start:#x}"), carries)
             }
         };
+        let glue = glue && glue::is_interpreter(&short);
         let name = FrameName {
             class,
             method: presentable(&method, NAME_CHARS),
@@ -279,6 +284,21 @@ impl<'a> FrameNames<'a> {
         self.ids.insert(name, id);
         id
     }
+}
+
+/// Addresses whose callee is the eval frame of a Python function. In the interpreter's module these are the functions that set such a frame up
+/// (`_PyEval_Vector`, `gen_send_ex2`, what they were inlined into): known here without a name, which most installed interpreters do not have.
+fn carriers(tree: &Tree) -> impl Iterator<Item = (ModuleId, u64)> + '_ {
+    tree.nodes().filter_map(|node| {
+        let parent = match node.key {
+            FrameKey::Python(_) | FrameKey::Eval { .. } => tree.node(node.parent?)?,
+            _ => return None,
+        };
+        match parent.key {
+            FrameKey::Native { module, rva } => Some((module, rva)),
+            _ => None,
+        }
+    })
 }
 
 /// The class of a Python function. Files and libraries are named with an ending that the viewer would take for the class's last part.
