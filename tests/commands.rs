@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use endstone_spark::command::{Audience, run};
-use endstone_spark::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
+use endstone_spark::model::{Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use endstone_spark::session::{Control, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
 
 /// What the session answers, and what it was asked for.
@@ -23,8 +23,12 @@ impl Session {
 
 impl Control for Session {
     fn start(&self, request: StartRequest) -> Result<(), Refusal> {
+        let view = match (request.view.grouping, request.view.show_interpreter) {
+            (Grouping::ByPool, false) => String::new(),
+            (grouping, show_interpreter) => format!(" {grouping:?} {show_interpreter}"),
+        };
         self.answer(format!(
-            "start {} {:?}",
+            "start {} {:?}{view}",
             request.interval_micros, request.timeout_seconds
         ))
     }
@@ -70,6 +74,7 @@ const HELP: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " profiles this server. Commands:
     /spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread
+    ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--save-to-file] [--comment \"TEXT\"]: stop, and save the profile to a file
     /spark profiler info: show how the profiler is doing
     /spark profiler cancel: stop, and throw the samples away"
@@ -95,6 +100,21 @@ const GOOD: &[(&str, &str, &str)] = &[
     ("profiler\tstart", "start 4000 None", STARTED_4),
     ("profiler start --interval 4", "start 4000 None", STARTED_4),
     ("profiler start --interval=4", "start 4000 None", STARTED_4),
+    (
+        "profiler start --show-interpreter",
+        "start 4000 None ByPool true",
+        STARTED_4,
+    ),
+    (
+        "profiler start --not-combined",
+        "start 4000 None Separate false",
+        STARTED_4,
+    ),
+    (
+        "profiler start --combine-all --show-interpreter",
+        "start 4000 None AllInOne true",
+        STARTED_4,
+    ),
     ("profiler start --INTERVAL 4", "start 4000 None", STARTED_4),
     ("profiler start --interval \"4\"", "start 4000 None", STARTED_4),
     ("profiler start --interval=\"4\"", "start 4000 None", STARTED_4),
@@ -215,7 +235,7 @@ const OTHER: &[(&str, &str)] = &[
     ("--help", "[⚡] Unknown command \"--help\". Use: help, profiler."),
     (
         "profiler start help",
-        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --interval MS, --timeout SECONDS.",
+        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "help profiler",
@@ -242,23 +262,23 @@ const OTHER: &[(&str, &str)] = &[
     // Not options.
     (
         "profiler start --thread *",
-        "[⚡] \"profiler start\" has no option --thread. Use: --interval MS, --timeout SECONDS.",
+        "[⚡] \"profiler start\" has no option --thread. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --comment x",
-        "[⚡] \"profiler start\" has no option --comment. Use: --interval MS, --timeout SECONDS.",
+        "[⚡] \"profiler start\" has no option --comment. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --intervall 4",
-        "[⚡] \"profiler start\" has no option --intervall. Use: --interval MS, --timeout SECONDS.",
+        "[⚡] \"profiler start\" has no option --intervall. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --",
-        "[⚡] \"profiler start\" has no option --. Use: --interval MS, --timeout SECONDS.",
+        "[⚡] \"profiler start\" has no option --. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --=4",
-        "[⚡] \"profiler start\" has no option --. Use: --interval MS, --timeout SECONDS.",
+        "[⚡] \"profiler start\" has no option --. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler stop --interval 4",
@@ -278,15 +298,15 @@ const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler start 4",
-        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --interval MS, --timeout SECONDS.",
+        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start -interval 4",
-        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --interval MS, --timeout SECONDS.",
+        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start \"--interval\" 4",
-        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --interval MS, --timeout SECONDS.",
+        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler stop --save-to-file yes",
@@ -331,6 +351,11 @@ const OTHER: &[(&str, &str)] = &[
     ("profiler stop --comment §c", COMMENT),
     ("profiler stop --comment \u{7}", COMMENT),
     // Contradictions and quotes.
+    (
+        "profiler start --not-combined --combine-all",
+        "[⚡] --not-combined and --combine-all exclude each other. Give one of them.",
+    ),
+    ("profiler start --combine-all yes", "[⚡] --combine-all takes no value."),
     (
         "profiler start --interval 4 --interval 8",
         "[⚡] --interval is given twice with different values. Give it once.",

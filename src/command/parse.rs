@@ -3,7 +3,9 @@
 use super::clean::clean_text;
 use super::flags::{self, Flag};
 use super::tokens;
+use super::view;
 use crate::limits;
+use crate::model::View;
 
 /// What was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +25,8 @@ pub enum ProfilerCommand {
         interval_micros: u64,
         /// Seconds after which it stops by itself.
         timeout_seconds: Option<u64>,
+        /// What the profile will show.
+        view: View,
     },
     /// End the session and export it.
     Stop {
@@ -84,6 +88,9 @@ pub enum ParseError {
         limits::MAX_TIMEOUT_SECONDS
     )]
     Timeout,
+    /// Both.
+    #[error("--not-combined and --combine-all exclude each other. Give one of them.")]
+    Grouping,
     /// A switch with a value.
     #[error("--{0} takes no value.")]
     NoValue(&'static str),
@@ -101,7 +108,7 @@ fn echo(text: &str) -> String {
 
 fn allowed_flags(action: &str) -> &'static str {
     match action {
-        START => "Use: --interval MS, --timeout SECONDS.",
+        START => "Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         _ => "It takes nothing more.",
     }
@@ -164,7 +171,11 @@ fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
 fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     let mut interval_micros = limits::DEFAULT_INTERVAL_MICROS;
     let mut timeout_seconds = None;
+    let mut view = View::default();
     for flag in flags {
+        if view::apply(flag, &mut view)? {
+            continue;
+        }
         let value = flag.value.as_deref().unwrap_or_default();
         match flag.name.as_str() {
             "interval" => interval_micros = micros(value).ok_or(ParseError::Interval)?,
@@ -180,6 +191,7 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     Ok(ProfilerCommand::Start {
         interval_micros,
         timeout_seconds,
+        view,
     })
 }
 

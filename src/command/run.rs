@@ -18,10 +18,12 @@ pub fn run<S: AsRef<str>>(arguments: &[S], requester: &Requester, control: &dyn 
         Command::Profiler(ProfilerCommand::Start {
             interval_micros,
             timeout_seconds,
+            view,
         }) => {
             let request = StartRequest {
                 interval_micros,
                 timeout_seconds,
+                view,
                 requested_by: requester.clone(),
             };
             done(

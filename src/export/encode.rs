@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::frames::{FrameNames, NativeNames};
 use super::layout::{Layout, Ordered};
-use super::metadata::{Grouping, ProfileMetadata};
+use super::metadata::ProfileMetadata;
 use super::pb;
 use super::shorten::bounded;
 use super::sources::Sources;
 use crate::limits::NAME_CHARS;
+use crate::model::Grouping;
 use crate::profile::{Snapshot, ThreadProfile};
 
 /// Encodes a snapshot. Native frames are named by `native`, a [`crate::symbol::Symbolizer`]. The same input gives the same bytes.
@@ -16,8 +17,9 @@ use crate::profile::{Snapshot, ThreadProfile};
 /// Every time in the result is a sum of sampled times: frames that are left out, folded or cut give theirs to the frames that stand for
 /// them.
 pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &ProfileMetadata) -> pb::SamplerData {
-    let mut names = FrameNames::new(snapshot, native, metadata.show_interpreter);
-    let layouts: Vec<(String, Layout)> = groups(&snapshot.threads, metadata.grouping)
+    native.prepare(&snapshot.modules);
+    let mut names = FrameNames::new(snapshot, native, metadata.view.show_interpreter);
+    let layouts: Vec<(String, Layout)> = groups(&snapshot.threads, metadata.view.grouping)
         .into_iter()
         .map(|(name, members)| {
             let mut layout = Layout::default();

@@ -131,7 +131,7 @@ pool-# (2 threads) [15.0, 0.0]
 #[test]
 fn the_interpreter_is_shown_on_request() {
     let mut metadata = metadata();
-    metadata.show_interpreter = true;
+    metadata.view.show_interpreter = true;
     let text = text(&encoded(&sample(), &metadata));
     assert_eq!(text.matches("libpython3_13._PyEval_Vector").count(), 2, "{text}");
     assert!(text.contains("libpython3_13._PyEval_Vector [30.0, 42.0]"), "{text}");
@@ -161,9 +161,12 @@ bedrock_server [10.0, 0.0]
 ";
     assert_eq!(text(&encoded(&snapshot, &metadata())), hidden);
     let mut metadata = metadata();
-    metadata.show_interpreter = true;
+    metadata.view.show_interpreter = true;
     let shown = text(&encoded(&snapshot, &metadata));
-    assert!(shown.contains("libpython3_13.libpython3_13+0x100 [6.0, 0.0]"), "{shown}");
+    assert!(
+        shown.contains("libpython3_13.libpython3_13+0x100 [10.0, 0.0]"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -228,9 +231,9 @@ fn threads_group_as_asked() {
             .map(|thread| thread.name)
             .collect()
     };
-    metadata.grouping = Grouping::Separate;
+    metadata.view.grouping = Grouping::Separate;
     assert_eq!(names(&metadata), ["bedrock_server", "pool-1", "pool-2"]);
-    metadata.grouping = Grouping::AllInOne;
+    metadata.view.grouping = Grouping::AllInOne;
     assert_eq!(names(&metadata), ["All"]);
     let total: f64 = encoded(&sample(), &metadata).threads[0].times.iter().sum();
     assert_eq!(total, 150.0 + 56.0 + 15.0);
@@ -241,7 +244,7 @@ fn threads_of_one_name_are_told_apart() {
     let mut snapshot = snapshot();
     snapshot.threads = (0..3).map(|n| thread("worker", n, Tree::new())).collect();
     let mut metadata = metadata();
-    metadata.grouping = Grouping::Separate;
+    metadata.view.grouping = Grouping::Separate;
     let names: Vec<String> = encoded(&snapshot, &metadata)
         .threads
         .into_iter()
@@ -317,13 +320,73 @@ fn ninety_windows_and_fifty_threads_hold_together() {
         ));
     }
     let mut metadata = metadata();
-    metadata.grouping = Grouping::Separate;
+    metadata.view.grouping = Grouping::Separate;
     let data = encoded(&snapshot, &metadata);
     assert_eq!((data.time_windows.len(), data.threads.len()), (90, 53));
     assert_eq!(violations(&data), Vec::<String>::new());
 }
 
 /// Renewed with `SPARK_RENEW_GOLDEN=1 cargo test`.
+#[test]
+fn names_of_a_megabyte_and_stacks_of_five_thousand_frames_are_cut() {
+    let mut snapshot = sample();
+    let long = "name".repeat(1 << 18);
+    snapshot.codes.push((CodeId::new(4), code(&long, &long, &long, 1)));
+    let mut tree = Tree::new();
+    let deep: Vec<FrameKey> = (0..5_000)
+        .map(|frame| {
+            if frame % 2 == 0 {
+                python(4)
+            } else {
+                native(1, frame * 16)
+            }
+        })
+        .collect();
+    tree.add(&deep, 0, 3_000_000);
+    tree.add(&deep[..EXPORT_DEPTH], 0, 2_000_000);
+    snapshot.threads = vec![thread(&long, 0, tree)];
+    let mut metadata = metadata();
+    metadata.comment = long.clone();
+    metadata.sources = vec![Source {
+        name: "my_plugin".to_owned(),
+        description: "a plugin".to_owned(),
+        ..Source::default()
+    }];
+    let data = encode(
+        &snapshot,
+        &mut Names(|_: &Module, _: u64| Some(long.clone())),
+        &metadata,
+    );
+    assert_eq!(violations(&data), Vec::<String>::new());
+    assert_eq!(data.threads[0].times, [5.0, 0.0]);
+}
+
+#[test]
+fn three_hundred_thousand_frames_hold_together() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let mut nanos = 0;
+    for stack in 0..60_000_u64 {
+        // Five frames of its own below one of ten that are shared: 300,010.
+        let path: Vec<FrameKey> = (0..6)
+            .map(|depth| native(1, if depth == 0 { stack % 10 * 16 } else { stack * 16 }))
+            .collect();
+        tree.add(&path, (stack % 2) as u32, 1_000 + stack);
+        nanos += 1_000 + stack;
+    }
+    assert!(tree.len() > 300_000);
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let mut data = encoded(&snapshot, &metadata());
+    assert_eq!(violations(&data), Vec::<String>::new());
+    let total: f64 = data.threads[0].times.iter().sum();
+    assert!((total - nanos as f64 / 1e6).abs() < 1e-6);
+
+    let times = data.threads[0].times.clone();
+    assert!(crate::export::fold(&mut data, 500_000) > 0);
+    assert_eq!(violations(&data), Vec::<String>::new());
+    assert_eq!(data.threads[0].times, times);
+}
+
 #[test]
 fn the_bytes_are_those_of_the_golden_file() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sample.sparkprofile");
@@ -496,7 +559,7 @@ proptest! {
         snapshot.threads = vec![thread("t", 0, tree)];
         snapshot.windows.resize(4, WindowStats::default());
         let mut metadata = metadata();
-        metadata.show_interpreter = show_interpreter;
+        metadata.view.show_interpreter = show_interpreter;
         let data = encoded(&snapshot, &metadata);
         prop_assert_eq!(violations(&data), Vec::<String>::new());
         let expected: Vec<f64> = totals.iter().map(|nanos| *nanos as f64 / 1e6).collect();

@@ -12,6 +12,9 @@ use crate::symbol::Symbolizer;
 
 /// Names the functions of modules. Addresses are those of [`crate::model::NativeFrame::rva`].
 pub trait NativeNames {
+    /// Tells which modules will be asked for.
+    fn prepare(&mut self, _modules: &[Arc<Module>]) {}
+
     /// The full name, demangled, without parameters; `None` when no function of known extent holds the address.
     fn function(&mut self, module: &Module, rva: u64) -> Option<String>;
 
@@ -23,6 +26,10 @@ pub trait NativeNames {
 }
 
 impl NativeNames for Symbolizer {
+    fn prepare(&mut self, modules: &[Arc<Module>]) {
+        Symbolizer::prepare(self, modules);
+    }
+
     fn function(&mut self, module: &Module, rva: u64) -> Option<String> {
         self.resolve(module, rva)
     }
@@ -131,7 +138,11 @@ impl<'a> FrameNames<'a> {
             codes: snapshot.codes.iter().map(|(id, info)| (*id, info)).collect(),
             native,
             show_interpreter,
-            carriers: snapshot.threads.iter().flat_map(|thread| carriers(&thread.tree)).collect(),
+            carriers: snapshot
+                .threads
+                .iter()
+                .flat_map(|thread| carriers(&thread.tree))
+                .collect(),
             named: HashMap::new(),
             ids: HashMap::new(),
             names: Vec::new(),

@@ -8,6 +8,7 @@ mod loss;
 mod module;
 mod sample;
 mod time;
+mod view;
 
 pub use code::{Category, CodeInfo};
 pub use diagnostics::{EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
@@ -17,3 +18,4 @@ pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use time::{MonotonicNanos, WallMillis};
+pub use view::{Grouping, View};

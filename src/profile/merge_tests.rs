@@ -297,7 +297,13 @@ fn an_eval_frame_between_two_events_is_told_by_its_caller() {
         text(merger.merge(&sample).path)
     };
     let stack = [native(30, 60), native(20, 80), native(10, 100)];
-    let entering = [native(33, 40), native(20, 45), native(31, 60), native(20, 80), native(10, 100)];
+    let entering = [
+        native(33, 40),
+        native(20, 45),
+        native(31, 60),
+        native(20, 80),
+        native(10, 100),
+    ];
     // Nothing is known of the caller yet.
     assert_eq!(path(&stack, &[], 0), "n10 n20 n30");
     assert_eq!(path(&stack, &[entry(60, 1)], 0), "n10 n20 p1");
@@ -308,6 +314,13 @@ fn an_eval_frame_between_two_events_is_told_by_its_caller() {
     assert_eq!(path(&entering, &[entry(60, 1), entry(0, 2)], 0), "n10 n20 p1 n20 n33");
     assert_eq!(path(&entering, &[entry(60, 1)], 1), "n10 n20 p1 n20 n33");
     // Not a leaf: what it calls shows what it is doing.
-    let inner = [native(50, 30), native(33, 40), native(20, 45), native(31, 60), native(20, 80), native(10, 100)];
+    let inner = [
+        native(50, 30),
+        native(33, 40),
+        native(20, 45),
+        native(31, 60),
+        native(20, 80),
+        native(10, 100),
+    ];
     assert_eq!(path(&inner, &[entry(60, 1)], 0), "n10 n20 p1 n20 n33 n50");
 }

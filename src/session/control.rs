@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics};
+use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, View};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +11,8 @@ pub struct StartRequest {
     pub interval_micros: u64,
     /// Seconds after which the session stops and exports by itself.
     pub timeout_seconds: Option<u64>,
+    /// What the profile will show.
+    pub view: View,
     /// Who asked.
     pub requested_by: Requester,
 }
@@ -157,6 +159,11 @@ pub enum Notice {
     Exporting {
         /// Samples with a stack.
         samples: u64,
+    },
+    /// The profile was too large; its smallest parts were folded.
+    Folded {
+        /// Frames that are no longer shown one by one.
+        frames: u64,
     },
     /// The profile is on disk.
     Saved {

@@ -169,7 +169,11 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 },
             );
             let environment = shared.environment.lock().clone();
-            report::make(recorded, ticks, &environment, request.comment.clone())
+            let made = report::make(recorded, ticks, &environment, request.comment.clone());
+            if made.folded > 0 {
+                shared.send(by, Notice::Folded { frames: made.folded });
+            }
+            made
         }
         Some(Ending::Unsaved(unsaved)) => unsaved,
         None => return,
