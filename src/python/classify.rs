@@ -235,7 +235,7 @@ mod tests {
             (Category::Dependency, None, "site-packages/yarl/_url.py".to_owned())
         );
         assert_eq!(
-            placed("__main__", "/root/secret/script.py"),
+            placed("__main__", "/srv/secret/script.py"),
             (Category::Unknown, None, "script.py".to_owned())
         );
     }

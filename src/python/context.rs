@@ -31,12 +31,13 @@ pub(super) struct Context {
 static NO_STACK: ShadowStack = ShadowStack::new();
 
 /// The context of threads that have not been seen in any session. No mark equals its 0.
-static STRANGER: Context = Context::new();
+static STRANGER: Context = Context::new((&raw const NO_STACK).cast_mut());
 
 /// The context of all threads that found no slot. Its counters may lose counts when such threads run in parallel.
-static REFUSED: Context = Context::new();
+static REFUSED: Context = Context::new((&raw const NO_STACK).cast_mut());
 
-static CONTEXTS: [Context; PYTHON_THREADS] = [const { Context::new() }; PYTHON_THREADS];
+/// One per slot. All zeroes, so that four megabytes take no room in the file; [`Context::adopt`] gives each a stack before a thread can see it.
+static CONTEXTS: [Context; PYTHON_THREADS] = [const { Context::new(std::ptr::null_mut()) }; PYTHON_THREADS];
 
 // The thread-local word, which begins as the address of `STRANGER`. Declared by hand because `thread_local!` in a shared library calls
 // `__tls_get_addr` at every access, some 2 ns twice per Python call. A TLS descriptor (https://www.fsfla.org/~lxoliva/writeups/TLS/RFC-TLSDESC-x86.txt)
@@ -82,10 +83,10 @@ pub(super) fn tag(code: u64) -> u32 {
 }
 
 impl Context {
-    const fn new() -> Self {
+    const fn new(shadow: *mut ShadowStack) -> Self {
         Context {
             session: AtomicUsize::new(0),
-            shadow: AtomicPtr::new((&raw const NO_STACK).cast_mut()),
+            shadow: AtomicPtr::new(shadow),
             events: [const { AtomicU64::new(0) }; Event::COUNT],
             nested: AtomicU32::new(0),
             cache: [const { [const { AtomicU64::new(0) }; 2] }; CODE_CACHE],
@@ -136,7 +137,7 @@ impl Context {
     #[inline(always)]
     pub(super) fn shadow(&self) -> &'static ShadowStack {
         // Relaxed: this thread's own.
-        // SAFETY: only addresses of statics are ever stored.
+        // SAFETY: only addresses of statics are ever stored, and `adopt` stores one before a thread gets its context.
         unsafe { &*self.shadow.load(Ordering::Relaxed) }
     }
 

@@ -30,7 +30,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A program ran and failed.
-    #[error("{purpose} failed ({status}):\n  {command}\n{output}")]
+    #[error("{purpose} failed ({status}).{}\n  {command}\n{output}", hint(purpose))]
     Program {
         /// What the program was run for.
         purpose: String,
@@ -55,6 +55,15 @@ pub enum Error {
     /// The server did not do what was waited for.
     #[error("{0}")]
     Server(String),
+}
+
+/// What to look at first.
+fn hint(purpose: &str) -> &'static str {
+    if purpose.starts_with("Downloading") {
+        " Is this machine online? What was downloaded once works offline. What the program said:"
+    } else {
+        ""
+    }
 }
 
 /// Same as the display form, so that a test's `unwrap` prints readable text.

@@ -42,7 +42,7 @@ impl Patchelf {
     /// Makes `executable` find its libraries in `libraries` before anywhere else, and use `linker` if given.
     pub fn bind(&self, executable: &Path, linker: Option<&Path>, libraries: &Path) -> Result<()> {
         let step = Step::start(format!(
-            "Binding {} to the libraries in {}",
+            "Making {} use the C library in {}",
             name(executable)?,
             libraries.display()
         ));

@@ -32,6 +32,9 @@ impl Default for TreeOptions {
 /// A callee with at least this part of its caller's time continues its chain, if no other callee is shown.
 const CHAIN_SHARE: f64 = 0.9;
 
+/// Before a frame that the line above calls.
+const CALLED: &str = "\u{2514} ";
+
 /// Columns per branch.
 const STEP: usize = 2;
 
@@ -97,20 +100,21 @@ impl<'a> Printer<'a> {
             }
         };
         for run in chain.chunk_by(|a, b| !is_python(a) && a.class_name == b.class_name) {
+            let mark = |node: &&StackTraceNode| if std::ptr::eq(*node, chain[0]) { "" } else { CALLED };
             match run {
                 [first, hidden @ .., last] if run.len() > WHOLE_RUN => {
-                    self.line(first, depth, text);
+                    self.line(first, depth, mark(first), text);
                     let _ = writeln!(
                         text,
-                        "{:8}{:indentation$}  ... {} more of {}",
+                        "{:8}{:indentation$}{CALLED}... {} more of {}",
                         "",
                         "",
                         hidden.len(),
                         first.class_name
                     );
-                    self.line(last, depth, text);
+                    self.line(last, depth, CALLED, text);
                 }
-                _ => run.iter().for_each(|node| self.line(node, depth, text)),
+                _ => run.iter().for_each(|node| self.line(node, depth, mark(node), text)),
             }
         }
         for branch in branches {
@@ -118,13 +122,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn line(&self, node: &StackTraceNode, depth: usize, text: &mut String) {
+    fn line(&self, node: &StackTraceNode, depth: usize, mark: &str, text: &mut String) {
         let indentation = STEP * depth;
         let name = name(node);
         let room = self.options.width.saturating_sub(10 + indentation);
         let _ = writeln!(
             text,
-            "{:6.2} % {:indentation$}{}",
+            "{:5.1} % {:indentation$}{mark}{}",
             self.percent(node),
             "",
             cut(&name, room)
@@ -200,11 +204,14 @@ mod tests {
         let text = profile().tree(TreeOptions::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Server thread  100 ms");
-        assert_eq!(lines[1], " 70.00 % bedrock_server.sleep");
-        assert_eq!(lines[2], " 30.00 % bedrock_server.Level::tick");
-        assert_eq!(lines[3], " 30.00 % [Python] endstone_market.plugin.Market.update");
+        assert_eq!(lines[1], " 70.0 % bedrock_server.sleep");
+        assert_eq!(lines[2], " 30.0 % bedrock_server.Level::tick");
         assert_eq!(
-            lines[4], " 25.00 %   libpython3_13.builtin_sorted",
+            lines[3],
+            " 30.0 % \u{2514} [Python] endstone_market.plugin.Market.update"
+        );
+        assert_eq!(
+            lines[4], " 25.0 %   libpython3_13.builtin_sorted",
             "a callee with less of the time is indented"
         );
         assert_eq!(lines.len(), 6);

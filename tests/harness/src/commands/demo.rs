@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Duration;
 
 const SECONDS: u64 = 15;
@@ -23,13 +24,24 @@ const START: Duration = Duration::from_secs(30);
 /// To name the symbols of a whole server and write the file.
 const SAVE: Duration = Duration::from_secs(120);
 
+/// A length of time that can be asked for.
+struct Seconds(u64);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds = text.parse().ok().filter(|seconds| (1..=MOST_SECONDS).contains(seconds));
+        seconds
+            .map(Seconds)
+            .ok_or_else(|| format!("1 to {MOST_SECONDS} can be given"))
+    }
+}
+
 pub(super) fn run(arguments: Vec<String>) -> Outcome {
     let mut arguments = Arguments::new("demo", arguments);
     let version = arguments.python()?;
-    let seconds = arguments.option("--seconds")?.unwrap_or(SECONDS);
-    if !(1..=MOST_SECONDS).contains(&seconds) {
-        return Err(arguments.usage(format!("--seconds takes 1 to {MOST_SECONDS}")));
-    }
+    let Seconds(seconds) = arguments.option("--seconds")?.unwrap_or(Seconds(SECONDS));
     arguments.finish()?;
 
     let lab = Lab::open()?;
@@ -56,7 +68,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
 
     let file = named_file(&dir, &saved)?;
     let profile = Profile::read(&file)?;
-    show(&profile, &file, &saved);
+    show(&profile, &file, &python);
     judge(&profile, &python)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -120,16 +132,37 @@ fn named_file(dir: &Path, line: &str) -> Result<PathBuf, CommandError> {
         .ok_or_else(|| CommandError::Result(format!("the file is not there that the server named: {line}")))
 }
 
-fn show(profile: &Profile, file: &Path, saved: &str) {
+fn show(profile: &Profile, file: &Path, python: &Python) {
     println!("\n{}", profile.tree(TreeOptions::default()));
-    println!("profile   {}", file.display());
-    println!("said      {}", chat(saved));
-    let python = 100.0 * profile.share_of(|stack| stack.frames.iter().any(|frame| frame.is_python()));
-    let threads = profile.threads().join(", ");
     println!(
-        "content   {:.1} s of {threads}, {python:.1} % of it in Python functions and what they call",
-        profile.total_millis() / 1000.0
+        "Each line's time includes what is called below it: by the line above where there is a \u{2514}, else by the line it is set in under. Less"
     );
+    println!("than 1 % is left out. 100 % is the time that passed.\n");
+    let percent = |accept: &dyn Fn(&harness::Stack<'_>) -> bool| 100.0 * profile.share_of(accept);
+    let asleep = percent(&|stack| stack.has("_sleepUntilNextTick"));
+    let samples = profile
+        .extra("Sampling")
+        .and_then(|sampling| sampling["samples"].as_u64())
+        .unwrap_or(0);
+    println!(
+        "summary   {:.1} s of the server thread in {samples} samples: busy {:.1} %, waiting for the next tick {asleep:.1} %",
+        profile.total_millis() / 1000.0,
+        100.0 - asleep
+    );
+    if python.version.has_monitoring() {
+        let plugins: Vec<String> = profile
+            .plugins()
+            .iter()
+            .map(|(plugin, share)| format!("{plugin} {:.1} %", 100.0 * share))
+            .collect();
+        println!("plugins   {}", plugins.join(", "));
+    } else {
+        println!(
+            "plugins   not told apart: Python functions can be followed from CPython 3.12 on, this is {}",
+            python.full_version
+        );
+    }
+    println!("profile   {} (the next demo replaces it)", file.display());
     println!("open it   drag the file into https://spark.lucko.me/");
 }
 

@@ -50,7 +50,7 @@ const SUBCOMMANDS: [Subcommand; 5] = [
     Subcommand {
         name: "test",
         arguments: "[ARGUMENTS FOR cargo test]",
-        summary: "set up every Python that can be had and run all tests",
+        summary: "set up every supported Python available here and run all tests",
         run: test::run,
     },
     Subcommand {
@@ -62,13 +62,13 @@ const SUBCOMMANDS: [Subcommand; 5] = [
     Subcommand {
         name: "server",
         arguments: "DIR [--python X.Y] [-- ARGUMENTS FOR THE STAND-IN]",
-        summary: "run the stand-in server in a folder of yours, with the plugin in it",
+        summary: "run the stand-in server in a folder of yours, with the profiler in it and what you put into DIR/plugins",
         run: serve::run,
     },
     Subcommand {
         name: "pythons",
         arguments: "",
-        summary: "list the Pythons that were found and fetched",
+        summary: "list the Python versions found or downloaded",
         run: pythons::run,
     },
 ];
@@ -86,7 +86,13 @@ pub fn run(arguments: impl IntoIterator<Item = String>) -> Outcome {
     let Some(subcommand) = SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name) else {
         return Err(CommandError::Usage(format!("there is no ./dev {name}\n\n{}", help())));
     };
-    (subcommand.run)(arguments.collect())
+    let arguments: Vec<String> = arguments.collect();
+    let mut of_ours = arguments.iter().take_while(|argument| *argument != "--");
+    if name != "test" && of_ours.any(|argument| argument == "--help" || argument == "-h") {
+        print!("{}", help());
+        return Ok(ExitCode::SUCCESS);
+    }
+    (subcommand.run)(arguments)
 }
 
 fn help() -> String {

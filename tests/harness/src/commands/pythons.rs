@@ -31,7 +31,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
             Ok(Some(python)) => println!("{version} runs on {} ({})", python.executable.display(), python.origin),
             Ok(None) if Lab::can_fetch(version) => println!("{version} is fetched from Debian when it is first needed"),
             Ok(None) => {
-                println!("{version} is not here and cannot be fetched; install it, or name one with SPARK_PYTHON")
+                println!(
+                    "{version} is not here, and no Debian release has it to fetch; install it, or name one with SPARK_PYTHON"
+                )
             }
             Err(error) => println!("{version}: {error}"),
         }

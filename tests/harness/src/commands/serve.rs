@@ -12,7 +12,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     let version = arguments.python()?;
     let dir = arguments
         .positional()
-        .ok_or_else(|| arguments.usage("which folder?".to_owned()))?;
+        .ok_or_else(|| arguments.usage("name a folder, for example ./dev server my-server".to_owned()))?;
     arguments.finish()?;
 
     let lab = Lab::open()?;
@@ -30,7 +30,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
         python.origin,
         dir.join("plugins").display()
     ));
-    note("type commands as on a server's console, for example: spark profiler start; stop ends it");
+    note(
+        "type commands as on a server's console, for example: spark profiler start. The word stop alone shuts the server down",
+    );
     // The server takes this process's place, so that it has the terminal and its exit code is ours.
     Err(CommandError::Result(format!(
         "the server cannot be started: {}",
@@ -39,5 +41,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
 }
 
 fn absolute(dir: &Path) -> Result<PathBuf, CommandError> {
-    std::path::absolute(dir).map_err(|error| CommandError::Usage(format!("{}: {error}", dir.display())))
+    // ./dev has gone to the project's folder; what was typed is meant from where it was typed.
+    let typed_in = std::env::var_os("SPARK_CALLER_DIR")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    std::path::absolute(typed_in.join(dir)).map_err(|error| CommandError::Usage(format!("{}: {error}", dir.display())))
 }

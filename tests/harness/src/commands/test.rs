@@ -2,6 +2,7 @@
 
 use super::{CommandError, Outcome};
 use harness::{Lab, PythonVersion, Step, note};
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -30,6 +31,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     step.done();
     enough(&usable)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    if arguments.is_empty() {
+        check_models(&lab, &cargo)?;
+    }
     let mut command = Command::new(cargo);
     command.args(["test", "--release"]).current_dir(lab.root());
     if !arguments
@@ -43,6 +47,22 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
         "cargo cannot be started: {}",
         command.exec()
     )))
+}
+
+/// Checks the lock-free code with loom. Its atomics need a build of their own.
+fn check_models(lab: &Lab, cargo: &OsStr) -> Result<(), CommandError> {
+    let status = Command::new(cargo)
+        .args(["test", "--release", "-p", "spark-loom", "--target-dir"])
+        .arg(lab.target().join("loom"))
+        .env("RUSTFLAGS", "--cfg loom")
+        .current_dir(lab.root())
+        .status()
+        .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(CommandError::Result("the model checks failed".to_owned()))
+    }
 }
 
 fn enough(usable: &[PythonVersion]) -> Result<(), CommandError> {
