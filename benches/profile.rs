@@ -113,7 +113,7 @@ fn hour() -> Tree {
         for depth in 0..35_u64 {
             let choices = if depth < 8 { 1 } else { 2 };
             // Most samples take the usual way, some leave it.
-            let turn = if random(&mut state, 12) == 0 {
+            let turn = if random(&mut state, 20) == 0 {
                 random(&mut state, choices + 2)
             } else {
                 0
@@ -269,9 +269,10 @@ fn symbolise() -> std::io::Result<()> {
 }
 
 fn main() {
-    merge();
-    tree_and_export();
+    // First, while there is no freed memory yet that would hide what it takes.
     if let Err(error) = symbolise() {
         println!("symbols were not measured: {error}");
     }
+    merge();
+    tree_and_export();
 }

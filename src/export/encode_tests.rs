@@ -169,6 +169,47 @@ bedrock_server [10.0, 0.0]
     );
 }
 
+/// Function 0x200 has no name. Once it is seen alone between the interpreter's call functions, called from outside, and a Python frame.
+#[test]
+fn a_nameless_function_that_only_carries_calls_is_glue_everywhere() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let root = native(1, 0x10);
+    let worker = native(2, 0x310);
+    let (call, carrying, carrier) = (native(2, 0x14), native(2, 0x230), native(2, 0x140));
+    tree.add(&[root, call, carrying, carrier, python(1)], 0, 1_000_000);
+    tree.add(
+        &[
+            root,
+            call,
+            carrying,
+            carrier,
+            python(1),
+            worker,
+            native(2, 0x240),
+            carrier,
+            python(3),
+        ],
+        0,
+        2_000_000,
+    );
+    // It works, and calls Python: nothing tells that it does nothing else.
+    tree.add(
+        &[root, call, carrying, carrier, python(1), worker, carrier, python(3)],
+        0,
+        4_000_000,
+    );
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let expected = "\
+bedrock_server [7.0, 0.0]
+  bedrock_server.f1 [7.0, 0.0]
+    [Python] my_plugin.main.MyPlugin.on_tick [7.0, 0.0]
+      libpython3_13.libpython3_13+0x300 [6.0, 0.0]
+        [Python] my_plugin.main.key [6.0, 0.0]
+";
+    assert_eq!(text(&encoded(&snapshot, &metadata())), expected);
+}
+
 #[test]
 fn windows_are_contiguous_minutes_with_figures() {
     let mut snapshot = sample();

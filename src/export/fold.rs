@@ -6,7 +6,7 @@
 //!
 //! # Algorithm
 //! A frame's time is at least that of each frame below it, so "all frames with at least so much time" is a tree that contains the root. The bound is
-//! chosen so that the part of the frames stays that has to, by the size measured; what is below it becomes, under each frame that stays, one frame that
+//! chosen so that the part of the size stays that has to, by the size measured; what is below it becomes, under each frame that stays, one frame that
 //! says how many it stands for. Its time is theirs, so all sums stay as they are. Names compress unevenly, so the size is measured again, and the bound
 //! raised until it fits.
 
@@ -50,30 +50,45 @@ pub fn fold(data: &mut pb::SamplerData, limit: u64) -> u64 {
     if prost::Message::encoded_len(data) as u64 <= limit {
         return 0;
     }
-    let mut times = Vec::new();
     for _ in 0..FOLD_ROUNDS {
         let size = gzip_bytes(data);
         if size <= limit {
             break;
         }
-        if times.is_empty() {
-            times = data
-                .threads
-                .iter()
-                .flat_map(|thread| thread.children.iter().map(total))
-                .collect();
-            times.sort_unstable_by(|a: &f64, b| b.total_cmp(a));
-        }
-        // A tenth less than the share: the frames that stay have the longer times and take more room.
-        let keep = times.len() as f64 * (limit as f64 / size as f64) * 0.9;
-        times.truncate(keep as usize);
-        let bound = times.last().copied().unwrap_or(f64::INFINITY);
+        let bound = bound(data, limit as f64 / size as f64 * 0.95);
         for thread in &mut data.threads {
             fold_thread(thread, bound);
         }
     }
     data.threads.iter().map(folded_frames).sum()
 }
+
+/// The least time of a frame that stays when about `part` of the compressed size is to stay.
+fn bound(data: &pb::SamplerData, part: f64) -> f64 {
+    let mut frames: Vec<(f64, usize)> = Vec::new();
+    for node in data.threads.iter().flat_map(|thread| &thread.children) {
+        // A time that is not zero hardly compresses; names, references and zeros do.
+        let times = node.times.iter().filter(|time| **time > 0.0).count();
+        frames.push((total(node), TIME_BYTES * times + FRAME_BYTES));
+    }
+    frames.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let all: usize = frames.iter().map(|(_, weight)| weight).sum();
+    let mut left = all as f64 * part;
+    for (time, weight) in frames {
+        left -= weight as f64;
+        if left < 0.0 {
+            // Frames of the same time go together.
+            return time.next_up();
+        }
+    }
+    0.0
+}
+
+/// Compressed bytes of a time that is not zero, about.
+const TIME_BYTES: usize = 6;
+
+/// Compressed bytes of a frame without its times, about.
+const FRAME_BYTES: usize = 12;
 
 /// Frames that folded ones stand for.
 fn folded_frames(thread: &pb::ThreadNode) -> u64 {

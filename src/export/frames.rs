@@ -7,7 +7,7 @@ use super::glue;
 use super::shorten::shorten;
 use crate::limits::{CLASS_CHARS, NAME_CHARS};
 use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd, plugin_stem};
-use crate::profile::{FrameKey, Snapshot, Tree};
+use crate::profile::{FrameKey, NodeView, Snapshot, Tree};
 use crate::symbol::Symbolizer;
 
 /// Names the functions of modules. Addresses are those of [`crate::model::NativeFrame::rva`].
@@ -84,6 +84,8 @@ pub struct FrameNames<'a> {
     show_interpreter: bool,
     /// Addresses that call the eval frames of Python functions.
     carriers: HashSet<(ModuleId, u64)>,
+    /// First addresses of nameless functions that only carry calls.
+    carrying: HashSet<(ModuleId, u64)>,
     named: HashMap<FrameKey, Named>,
     ids: HashMap<FrameName, u32>,
     names: Vec<FrameName>,
@@ -129,15 +131,18 @@ impl std::fmt::Debug for FrameNames<'_> {
 impl<'a> FrameNames<'a> {
     /// Names for the frames of `snapshot`. `show_interpreter` keeps the interpreter's glue.
     pub fn new(snapshot: &'a Snapshot, native: &'a mut dyn NativeNames, show_interpreter: bool) -> Self {
+        let modules: HashMap<ModuleId, &Module> = snapshot
+            .modules
+            .iter()
+            .map(|module| (module.id, Arc::as_ref(module)))
+            .collect();
+        let carrying = carrying_functions(snapshot, &modules, native);
         FrameNames {
-            modules: snapshot
-                .modules
-                .iter()
-                .map(|module| (module.id, Arc::as_ref(module)))
-                .collect(),
+            modules,
             codes: snapshot.codes.iter().map(|(id, info)| (*id, info)).collect(),
             native,
             show_interpreter,
+            carrying,
             carriers: snapshot
                 .threads
                 .iter()
@@ -236,8 +241,9 @@ impl<'a> FrameNames<'a> {
             }
             None => {
                 *nameless += 1;
-                let start = self.native.function_start(module, rva).unwrap_or(rva);
-                (format!("{class}+{start:#x}"), carries)
+                let start = self.native.function_start(module, rva);
+                let carries = carries || start.is_some_and(|start| self.carrying.contains(&(id, start)));
+                (format!("{class}+{:#x}", start.unwrap_or(rva)), carries)
             }
         };
         let glue = glue && glue::is_interpreter(&short);
@@ -310,6 +316,58 @@ fn carriers(tree: &Tree) -> impl Iterator<Item = (ModuleId, u64)> + '_ {
             _ => None,
         }
     })
+}
+
+/// Nameless functions of the interpreter that only carry calls: those found alone between its call functions, entered from another module, and an
+/// address that sets up a Python frame. That is `method_vectorcall` and its like. What does work of its own is not found there: a built-in function
+/// stands below a function that unpacks its arguments.
+fn carrying_functions(
+    snapshot: &Snapshot,
+    modules: &HashMap<ModuleId, &Module>,
+    native: &mut dyn NativeNames,
+) -> HashSet<(ModuleId, u64)> {
+    let mut found = HashSet::new();
+    let mut seen = HashSet::new();
+    for tree in snapshot.threads.iter().map(|thread| &thread.tree) {
+        let parent = |node: NodeView| node.parent.and_then(|parent| tree.node(parent));
+        for node in tree.nodes() {
+            if !matches!(node.key, FrameKey::Python(_)) {
+                continue;
+            }
+            let Some((carrier, function)) = parent(node).and_then(|carrier| Some((carrier, parent(carrier)?))) else {
+                continue;
+            };
+            let (FrameKey::Native { module: id, .. }, FrameKey::Native { module: same, rva }) =
+                (carrier.key, function.key)
+            else {
+                continue;
+            };
+            if id != same || !seen.insert((id, rva)) {
+                continue;
+            }
+            let Some(&module) = modules.get(&id) else { continue };
+            if !glue::is_interpreter(&module.short_name()) || native.function(module, rva).is_some() {
+                continue;
+            }
+            let mut callers = 0;
+            let mut at = parent(function);
+            while let Some(FrameKey::Native { module: same, rva }) = at.map(|node| node.key)
+                && same == id
+                && native.function(module, rva).is_some_and(|name| glue::is_glue(&name))
+            {
+                callers += 1;
+                at = at.and_then(parent);
+            }
+            let from_outside = matches!(at.map(|node| node.key), Some(FrameKey::Native { module, .. }) if module != id);
+            if callers == 0 || !from_outside {
+                // Another way to it may tell more.
+                seen.remove(&(id, rva));
+            } else if let Some(start) = native.function_start(module, rva) {
+                found.insert((id, start));
+            }
+        }
+    }
+    found
 }
 
 /// The class of a Python function. Files and libraries are named with an ending that the viewer would take for the class's last part.
