@@ -113,7 +113,7 @@ fn hour() -> Tree {
         for depth in 0..35_u64 {
             let choices = if depth < 8 { 1 } else { 2 };
             // Most samples take the usual way, some leave it.
-            let turn = if random(&mut state, 20) == 0 {
+            let turn = if random(&mut state, 45) == 0 {
                 random(&mut state, choices + 2)
             } else {
                 0
