@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use endstone_spark::native::current_modules_unwinder;
+use endstone_spark::native::{Unwinder, current_modules_unwinder};
 use endstone_spark::python::{Runtime, attach};
 use endstone_spark::shadow::ShadowTable;
 use interpreter::{Interpreter, Object};
@@ -41,11 +41,8 @@ fn child(library: &Path) {
     for _ in 0..ROUNDS {
         python.run("measure('base')\nwith_callbacks('no-op C', nothing)");
         let attribution = python.unlocked(|| {
-            let unwinder = Arc::clone(&unwinder);
-            let unwind = move |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
-                unwinder.unwind(pc, sp, bp, out);
-            };
-            attach(runtime, ShadowTable::global(), Arc::new(unwind)).unwrap()
+            let walk: Arc<Unwinder> = Arc::clone(&unwinder);
+            attach(runtime, ShadowTable::global(), walk).unwrap()
         });
         python.run("measure('ours')");
         python.unlocked(|| attribution.detach()).unwrap();

@@ -65,6 +65,21 @@ pub const CALIBRATION_EVENTS: usize = 256;
 /// interpreter we know.
 pub const ANCHOR_DISTANCE: u64 = 16_384;
 
+/// Shortest time between two audits of one thread's shadow stack, in nanoseconds: at ten a second of some 10 to 50 microseconds each they
+/// cost less than a thousandth of the thread's time.
+pub const AUDIT_NANOS: u64 = 100_000_000;
+
+/// Enter events after an audit that are looked at in search of one that tells where frames stand that ran before their thread was seen. An event
+/// loop comes back to its outermost functions within a few dozen calls; more would slow a thread whose frames cannot be placed.
+pub const PLACING_TRIES: u32 = 64;
+
+/// How often it is made sure, with the interpreter's lock, that nobody has replaced our callbacks while events come, in seconds. It is a
+/// visit of some microseconds; until it, audits notice what goes wrong.
+pub const TOOL_CHECK_SECONDS: u64 = 10;
+
+/// The same while no events come: either nobody runs Python, and then the lock is free, or our callbacks are gone.
+pub const SILENT_TOOL_CHECK_SECONDS: u64 = 2;
+
 /// Python frames looked at when a thread is first seen in the middle of its work: four times CPython's default recursion limit.
 pub const SEEDED_FRAMES: usize = 4_096;
 /// Longest command line in bytes that is parsed. The client's chat allows 512 characters; a console line with a long comment fits easily.
@@ -223,3 +238,6 @@ pub const RECOVERED_PROFILES: usize = 20;
 
 /// Age in seconds from which a temporary file is taken for one that a killed process left: writing one takes seconds.
 pub const LEFTOVER_SECONDS: i64 = 3_600;
+/// Finished profiles kept in memory because they could not be written. Each may be some tens of megabytes; an owner who does not mend a full disk after this many
+/// has been told each time.
+pub const UNSAVED_PROFILES: usize = 4;

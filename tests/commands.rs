@@ -510,7 +510,7 @@ fn info(change: impl FnOnce(&mut RunningInfo)) -> String {
     change(&mut running);
     let info = SessionInfo {
         running: Some(running),
-        exporting: false,
+        ..SessionInfo::default()
     };
     answer(
         &Session {
@@ -557,17 +557,57 @@ fn info_shows_the_running_session() {
 }
 
 #[test]
+fn info_says_how_far_python_frames_can_be_trusted() {
+    let audited = |made, disagreed| {
+        info(|running| {
+            running.python.audits.made = made;
+            running.python.audits.disagreed = disagreed;
+        })
+    };
+    assert!(audited(1, 0).ends_with("deepest stack 37, compared with the interpreter once."));
+    assert!(audited(1_250, 0).ends_with("deepest stack 37, compared with the interpreter 1,250 times."));
+    assert!(
+        audited(1_250, 2).ends_with("compared with the interpreter 1,250 times, 2 of them showed a wrong function.")
+    );
+}
+
+#[test]
 fn info_says_when_a_profile_is_being_saved() {
     let session = Session {
         info: SessionInfo {
-            running: None,
             exporting: true,
+            ..SessionInfo::default()
         },
         ..Session::default()
     };
     assert_eq!(
         answer(&session, "profiler info").0,
         "[⚡] The last profile is being saved."
+    );
+}
+
+#[test]
+fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
+    let with = |info| {
+        let session = Session {
+            info,
+            ..Session::default()
+        };
+        answer(&session, "profiler info").0
+    };
+    let starting = SessionInfo {
+        starting: true,
+        ..SessionInfo::default()
+    };
+    assert_eq!(with(starting), "[⚡] The profiler is starting.");
+    let waiting = SessionInfo {
+        unsaved: 2,
+        ..SessionInfo::default()
+    };
+    assert_eq!(
+        with(waiting),
+        "[⚡] The profiler is not running. Start it with /spark profiler start.\n    \
+         Not saved yet: 2 profiles. Try again with /spark profiler stop."
     );
 }
 

@@ -7,10 +7,11 @@ mod interpreter;
 mod pythons;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use endstone_spark::limits::CODE_TEXT_CHARS;
-use endstone_spark::model::{Category, CodeId, CodeInfo, PythonState};
+use endstone_spark::model::{Category, CodeId, CodeInfo, MonotonicNanos, PythonState};
 use endstone_spark::native::{Unwinder, current_modules_unwinder};
 use endstone_spark::python::{AttachError, Attribution, Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
@@ -18,7 +19,9 @@ use endstone_spark::sys::thread::current_tid;
 use interpreter::{Interpreter, Object};
 
 static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
+static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
+/// The time that audits are asked for with: far in the future, so that none comes too soon after the last.
+static AUDITS: AtomicU64 = AtomicU64::new(1 << 60);
 static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
 
 /// The true names, and the ids and anchors of the shadow stack, if there was one.
@@ -27,11 +30,8 @@ static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 
 fn try_attach() -> Result<Attribution, AttachError> {
     PYTHON.get().unwrap().unlocked(|| {
-        let unwinder = UNWINDER.get_or_init(current_modules_unwinder);
-        let unwind = |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
-            unwinder.unwind(pc, sp, bp, out);
-        };
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), Arc::new(unwind))
+        let walk: Arc<Unwinder> = Arc::clone(UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder())));
+        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk)
     })
 }
 
@@ -93,6 +93,28 @@ fn tampering_is_noticed_and_not_answered() {
     );
     detach(attribution);
     run("assert tools() == [None] * 6");
+
+    // The same while the session runs, which nobody asks for then.
+    let attribution = try_attach().unwrap();
+    run("work()\nM.register_callback(2, M.events.PY_START, None)");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while attribution.diagnostics().state == PythonState::Active {
+        assert!(std::time::Instant::now() < deadline, "nobody noticed");
+        PYTHON.get().unwrap().unlocked(|| {
+            attribution.look_after();
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        });
+    }
+    assert_eq!(
+        attribution.diagnostics().state,
+        PythonState::Degraded("our sys.monitoring callbacks were replaced by other code".to_owned())
+    );
+    assert_eq!(
+        ShadowTable::global().read(current_tid(), &mut ReadBuffer::new()),
+        ShadowRead::NoStack,
+        "what is on the shadow stacks is not trusted any more"
+    );
+    detach(attribution);
 
     let attribution = try_attach().unwrap();
     run("M.set_events(2, M.events.PY_START)");
@@ -219,6 +241,76 @@ fn code_objects_are_let_go() {
     }
 }
 
+/// Checks of this session so far, each with what the shadow stack showed.
+fn seen_by_checks(attribution: &Attribution) -> Vec<(Vec<String>, Vec<String>)> {
+    let names = table(attribution);
+    let name = |(code, _): &(CodeId, u64)| names[code].qualified_name.clone();
+    let checks = std::mem::take(&mut *CHECKS.lock().unwrap());
+    let seen = checks
+        .into_iter()
+        .map(|(truth, shadow)| (truth, shadow.unwrap_or_default().iter().map(name).collect()));
+    seen.collect()
+}
+
+fn audits_find_and_repair_what_lost_events_left() {
+    let attribution = try_attach().unwrap();
+    run("lose_leaves()");
+    let seen = seen_by_checks(&attribution);
+    assert_eq!(seen[0].1.iter().filter(|name| *name == "lost").count(), 3, "{seen:?}");
+    for (truth, shadow) in &seen[1..] {
+        assert_eq!(truth, shadow);
+    }
+    let audits = attribution.diagnostics().audits;
+    assert_eq!(
+        (audits.disagreed, audits.wrong_frames, audits.missing_frames),
+        (1, 3, 0),
+        "{audits:?}"
+    );
+
+    run("lose_enters()");
+    let seen = seen_by_checks(&attribution);
+    assert_eq!(seen[0].0.last().unwrap(), "lose_enters.<locals>.inner");
+    assert_eq!(seen[0].0[..seen[0].0.len() - 1], seen[0].1);
+    assert!(!seen[1].1.contains(&"lose_enters.<locals>.inner".to_owned()));
+    assert_eq!(seen[2].0, seen[2].1);
+    let audits = attribution.diagnostics().audits;
+    assert_eq!((audits.disagreed, audits.missing_frames), (1, 1), "{audits:?}");
+
+    run("delegate()");
+    let seen = seen_by_checks(&attribution);
+    let outer = "delegate.<locals>.outer".to_owned();
+    assert!(seen[0].0.contains(&outer) && !seen[0].1.contains(&outer), "{seen:?}");
+    assert_eq!(seen[1].0, seen[1].1);
+    let audits = attribution.diagnostics().audits;
+    assert_eq!(
+        (audits.disagreed, audits.missing_frames, audits.delegating_frames),
+        (1, 1, 1),
+        "{audits:?}"
+    );
+    detach(attribution);
+}
+
+/// Sessions that follow each other in the test of code objects that must not leak.
+fn cycles() -> usize {
+    let wanted = std::env::var("SPARK_TEST_CYCLES");
+    wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(60)
+}
+
+fn many_sessions_leak_no_code_object() {
+    run(
+        "before = references_of_busy()\nswitch = sys.getswitchinterval()\nsys.setswitchinterval(0.0002)\nbegin_threads()",
+    );
+    for _ in 0..cycles() {
+        let attribution = try_attach().unwrap();
+        run("work()");
+        detach(attribution);
+    }
+    run(
+        "end_threads()\nsys.setswitchinterval(switch)\nassert references_of_busy() == before, (before, references_of_busy())",
+    );
+    run("assert tools() == [None] * 6");
+}
+
 fn sessions_follow_each_other_on_busy_threads() {
     run("begin_threads()");
     for _ in 0..12 {
@@ -254,12 +346,16 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
         _ => None,
     };
     CHECKS.lock().unwrap().push((python.true_stack(), shadow));
+    // As the sampler's handler does, but after each sample.
+    AUDITS.fetch_add(1_000_000_000, Ordering::Relaxed);
+    ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(AUDITS.load(Ordering::Relaxed)));
     python.int(0)
 }
 
 unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
     let attribution = LATE.lock().unwrap().take().unwrap();
     let names = table(&attribution);
+    let figures = attribution.diagnostics();
     let checks = std::mem::take(&mut *CHECKS.lock().unwrap());
     let (mut anchored, mut unanchored, mut none) = (0, 0, 0);
     for (truth, shadow) in &checks {
@@ -276,16 +372,41 @@ unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
         anchored += shadow.iter().filter(|(_, anchor)| *anchor != 0).count();
     }
     println!(
-        "late: {} checks, {none} before the first event, {anchored} entries anchored, {unanchored} not",
-        checks.len()
+        "late: {} checks, {none} before the first event, {anchored} entries anchored, {unanchored} not, {:?}",
+        checks.len(),
+        figures.audits
     );
-    assert!(checks.len() - none > 3 && anchored + unanchored > 10);
+    // A frame at a wrong place is dropped as stale when its true eval frame is heard of.
+    assert_eq!((figures.stale_dropped, figures.unmatched_leaves), (0, 0));
+    assert_eq!((figures.audits.disagreed, figures.audits.missing_frames), (0, 0));
+    assert!(figures.audits.found_running_placed > 0, "{:?}", figures.audits);
+    if checks[0].0.iter().any(|name| name == "late_plain") {
+        assert_eq!(figures.audits.found_running_placed, figures.audits.found_running);
+        assert_eq!(unanchored, 0, "all run in one eval frame");
+    }
+    assert!(checks.len() - none >= 3 && anchored + unanchored > 10);
     // This thread holds the lock: the end runs right here.
     attribution.detach().unwrap();
     PYTHON.get().unwrap().int(0)
 }
 
 /// The child: runs only when the parent asked for it.
+fn an_id_that_others_freed_or_took_is_left_clean() {
+    let attribution = try_attach().unwrap();
+    run("M.free_tool_id(2)");
+    detach(attribution);
+    run("assert M.get_tool(2) is None\nM.use_tool_id(2, 'look')\nassert M.get_events(2) == 0, M.get_events(2)");
+    run("assert M.register_callback(2, M.events.PY_START, None) is None\nM.free_tool_id(2)");
+
+    let attribution = try_attach().unwrap();
+    run("M.free_tool_id(2)\nM.use_tool_id(2, 'other')\nM.register_callback(2, M.events.PY_START, other_callback)");
+    detach(attribution);
+    run("assert M.get_tool(2) == 'other'");
+    run("assert M.register_callback(2, M.events.PY_START, None) is other_callback, 'theirs is left'");
+    run("assert M.register_callback(2, M.events.PY_RETURN, None) is None, 'ours is gone'");
+    run("M.set_events(2, 0)\nM.free_tool_id(2)");
+}
+
 #[test]
 fn child() {
     let Some(library) = pythons::library_of_child() else {
@@ -295,18 +416,22 @@ fn child() {
     PYTHON.set(python).ok().unwrap();
     python.add_function(c"begin", begin);
     python.add_function(c"check", check);
+    python.add_function(c"check_lost", check);
     python.add_function(c"end", end);
     python.run(include_str!("programs/lifecycle.py"));
 
     ids_are_taken_in_order_and_given_back();
     other_tools_keep_working();
     tampering_is_noticed_and_not_answered();
+    an_id_that_others_freed_or_took_is_left_clean();
     callbacks_in_others_hands_do_no_harm();
     odd_names_become_presentable();
     code_belongs_to_whom_it_belongs();
     code_objects_are_let_go();
-    run("late_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
+    audits_find_and_repair_what_lost_events_left();
+    run("late_plain()\nlate_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
     sessions_follow_each_other_on_busy_threads();
+    many_sessions_leak_no_code_object();
 
     // An interpreter that ends under a session takes nothing with it, and is not waited for.
     let attribution = try_attach().unwrap();
@@ -319,7 +444,7 @@ fn child() {
         attach(
             Runtime::discover().unwrap(),
             ShadowTable::global(),
-            Arc::new(|_, _, _, _: &mut Vec<(u64, u64)>| ())
+            Arc::clone(UNWINDER.get().unwrap()) as Arc<Unwinder>
         )
         .unwrap_err()
         .to_string()

@@ -28,7 +28,7 @@ struct Check {
 }
 
 static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Unwinder> = OnceLock::new();
+static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 
 /// Return addresses and stack pointers after the returns, from here outwards.
@@ -155,14 +155,12 @@ fn child() {
     python.run(
         "import _asyncio, _json, _heapq, _bisect, _contextvars, _datetime, _struct, _random, _socket, select, math",
     );
-    let unwinder = UNWINDER.get_or_init(current_modules_unwinder);
+    let unwinder = UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder()));
     let runtime = Runtime::discover().unwrap();
     for round in 1..=2 {
         let attribution = python.unlocked(|| {
-            let unwind = |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
-                unwinder.unwind(pc, sp, bp, out);
-            };
-            attach(runtime, ShadowTable::global(), Arc::new(unwind)).unwrap()
+            let walk: Arc<Unwinder> = Arc::clone(unwinder);
+            attach(runtime, ShadowTable::global(), walk).unwrap()
         });
         println!(
             "{} round {round}: distances {:?}",
@@ -191,6 +189,9 @@ fn child() {
         );
         assert_eq!((sampled.unplaced, sampled.disordered, sampled.torn), (0, 0, 0));
         assert_eq!(figures.state, PythonState::Active);
+        let audits = figures.audits;
+        assert!(audits.made >= 5, "samples ask for audits: {audits:?}");
+        assert_eq!((audits.disagreed, audits.missing_frames), (0, 0), "{audits:?}");
         python.run("import sys\nassert all(sys.monitoring.get_tool(i) is None for i in range(6))");
     }
     println!("child is done");

@@ -108,14 +108,28 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let Some(running) = &info.running else {
-        return vec![if info.exporting {
+        let mut lines = vec![if info.exporting {
             Line::new().text("The last profile is being saved.")
+        } else if info.starting {
+            Line::new().text("The profiler is starting.")
         } else {
             Line::new()
                 .text("The profiler is not running. Start it with ")
                 .value(START)
                 .text(".")
         }];
+        if info.unsaved > 0 {
+            lines.push(
+                Line::continued()
+                    .bad(format!(
+                        "Not saved yet: {}. Try again with ",
+                        counted(info.unsaved as u64, "profile")
+                    ))
+                    .value(STOP)
+                    .bad("."),
+            );
+        }
+        return lines;
     };
     let mut lines = vec![progress(running), python_state(&running.python)];
     lines.extend(losses(running));
@@ -156,12 +170,31 @@ fn python_state(python: &PythonDiagnostics) -> Line {
         PythonState::Attaching => line.text("waiting for the interpreter."),
         PythonState::Active => {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
-            line.value(counted(functions, "function"))
+            let line = line
+                .value(counted(functions, "function"))
                 .text(" seen, deepest stack ")
-                .value(count(u64::from(python.deepest)))
-                .text(".")
+                .value(count(u64::from(python.deepest)));
+            let audits = &python.audits;
+            match (audits.made, audits.disagreed) {
+                (0, _) => line.text("."),
+                (made, 0) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .text("."),
+                (made, disagreed) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
+            }
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded: {}.", reason(why))),
+    }
+}
+
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        number => counted(number, "time"),
     }
 }
 
@@ -225,19 +258,34 @@ pub fn answer_notice(notice: &Notice) -> Line {
             ))
             .value(VIEWER)
             .text(" to look at it."),
-        Notice::SaveFailed { reason: why, kept } => {
+        Notice::SaveFailed {
+            reason: why,
+            kept,
+            dropped,
+        } => {
             let line = Line::new().bad(format!("The profile could not be saved: {}. ", reason(why)));
-            if *kept {
-                line.text("It is kept for another try: ")
-                    .value(format!("{STOP} --save-to-file"))
-                    .text(".")
+            let line = if *dropped {
+                line.bad("The oldest that waited had to be given up. ")
             } else {
-                line.bad("It is lost.")
+                line
+            };
+            match kept {
+                0 => line.bad("It is lost."),
+                1 => line.text("It is kept for another try: ").value(STOP).text("."),
+                _ => line
+                    .value(counted(*kept as u64, "profile"))
+                    .text(" are kept for another try: ")
+                    .value(STOP)
+                    .text("."),
             }
         }
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::PythonDoubted(frames) => Line::new().bad(format!(
+            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            counted(*frames, "Python function")
+        )),
         Notice::PythonLost(why) => Line::new().bad(format!(
             "Python functions are no longer recorded: {}. Native profiling goes on.",
             reason(why)

@@ -191,6 +191,7 @@ impl ProfileMetadata {
             .zip(python.codes)
             .map(|(category, count)| (category.name().to_owned(), count.into()))
             .collect();
+        let enters = python.events.start + python.events.resume + python.events.throw;
         let figures = json!({
             "events": {
                 "start": python.events.start,
@@ -202,6 +203,7 @@ impl ProfileMetadata {
             },
             "threads registered": python.threads,
             "threads refused": python.threads_refused,
+            "threads with the id of a dead one": python.threads_reused,
             "deepest stack": python.deepest,
             "deepest overflow": (python.deepest as usize).saturating_sub(PYTHON_FRAMES),
             "stacks truncated": python.truncations,
@@ -219,7 +221,17 @@ impl ProfileMetadata {
             "frames beyond the depth limit": merge.hidden,
             "code objects": codes,
             "code objects unknown": unknown_codes,
+            "code cache hits": enters.saturating_sub(python.cache_misses),
             "code cache misses": python.cache_misses,
+            "comparisons with the interpreter": {
+                "made": python.audits.made,
+                "showed a wrong frame": python.audits.disagreed,
+                "wrong frames": python.audits.wrong_frames,
+                "frames missing": python.audits.missing_frames,
+                "generators that only pass an exception on": python.audits.delegating_frames,
+            },
+            "frames that ran before their thread was seen": python.audits.found_running,
+            "placed of these": python.audits.found_running_placed,
             "registration failures": python.registration_failures,
             "callback failures": python.callback_failures,
         });

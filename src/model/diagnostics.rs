@@ -37,6 +37,25 @@ pub struct EventCounts {
     pub unwind: u64,
 }
 
+/// What comparing shadow stacks with the interpreter's own frames found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AuditFigures {
+    /// Comparisons.
+    pub made: u64,
+    /// Those that found a wrong frame. Samples of the thread since its last audit may show it.
+    pub disagreed: u64,
+    /// Entries that the interpreter did not run, taken out.
+    pub wrong_frames: u64,
+    /// Frames that the interpreter ran and no event had told of; a profile lacks them.
+    pub missing_frames: u64,
+    /// Generators and coroutines on the interpreter's list without an entry: most of them only pass an exception on and run nothing.
+    pub delegating_frames: u64,
+    /// Frames that already ran when their thread was first seen.
+    pub found_running: u64,
+    /// Those of them whose place on the native stack was found.
+    pub found_running_placed: u64,
+}
+
 /// The Python side of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PythonDiagnostics {
@@ -52,6 +71,8 @@ pub struct PythonDiagnostics {
     pub threads: u32,
     /// Threads that found none free.
     pub threads_refused: u64,
+    /// Threads that got the id of a thread that had died.
+    pub threads_reused: u64,
     /// Deepest Python stack seen.
     pub deepest: u32,
     /// How often a stack went beyond the cap.
@@ -60,9 +81,11 @@ pub struct PythonDiagnostics {
     pub stale_dropped: u64,
     /// Leave events whose code was not on the stack.
     pub unmatched_leaves: u64,
+    /// See [`AuditFigures`].
+    pub audits: AuditFigures,
     /// Code objects by category, in the order of [`Category::ALL`].
     pub codes: [u32; Category::ALL.len()],
-    /// Look-ups answered by a thread's cache are not counted one by one; this counts the others.
+    /// Look-ups that a thread's cache did not answer; the enter events less these are its hits.
     pub cache_misses: u64,
     /// Code objects that could not be registered.
     pub registration_failures: u64,

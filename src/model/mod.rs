@@ -11,7 +11,7 @@ mod time;
 mod view;
 
 pub use code::{Category, CodeInfo};
-pub use diagnostics::{EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use diagnostics::{AuditFigures, EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};

@@ -140,6 +140,13 @@ impl UnwindData {
         Some(work(row, &section, encoding, signal))
     }
 
+    /// Where the function that holds `svma` begins, as far as unwind data tells: a function split in two counts as two.
+    pub(super) fn function_of(&self, svma: u64) -> Option<u64> {
+        let address = u32::try_from(svma.checked_sub(self.base_svma)?).ok()?;
+        let at = self.starts.partition_point(|start| *start <= address).checked_sub(1)?;
+        Some(self.base_svma + u64::from(*self.starts.get(at)?))
+    }
+
     /// The rule at `svma`.
     pub(super) fn rule(&self, svma: u64, scratch: &mut Scratch) -> Rule {
         self.with_row(svma, scratch, |row, section, encoding, signal| {

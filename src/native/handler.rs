@@ -91,6 +91,7 @@ unsafe fn answer(engine: &Engine, filling: Filling<'_, Capture>, context: *const
         capture.outcome = capture_stack(engine, modules.get(), capture, registers);
         if matches!(capture.outcome, Outcome::Stack(_)) {
             capture.shadow = engine.shadow.read(capture.tid, &mut capture.python);
+            engine.shadow.ask_for_audit(capture.tid, started);
         }
         capture.ended = clock::monotonic();
     });

@@ -66,6 +66,13 @@ impl Unwinder {
         )
     }
 
+    /// Where the function begins that holds this address, as far as unwind data tells: a function split in two counts as two.
+    pub fn function_of(&self, address: u64) -> Option<u64> {
+        let entry = self.table.find(address)?;
+        let start = entry.unwind.as_ref()?.function_of(address.wrapping_sub(entry.bias))?;
+        Some(start.wrapping_add(entry.bias))
+    }
+
     fn word(&self, direct: Range<u64>, address: u64) -> Option<u64> {
         if direct.contains(&address) {
             // SAFETY: within the calling thread's own stack, between a frame that is on it and its end.

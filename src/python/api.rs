@@ -52,7 +52,7 @@ macro_rules! api {
             pub(super) code_type: *mut PyObject,
             /// `Py_IsFinalizing`, since 3.13.
             pub(super) is_finalizing: Option<unsafe extern "C-unwind" fn() -> c_int>,
-            /// `PyThreadState_GetUnchecked`, since 3.13.
+            /// `PyThreadState_GetUnchecked`, since 3.13; before, the same function was called `_PyThreadState_UncheckedGet`.
             pub(super) current_thread_state: Option<unsafe extern "C-unwind" fn() -> *mut c_void>,
         }
 
@@ -76,10 +76,12 @@ macro_rules! api {
                     is_finalizing: find(c"Py_IsFinalizing").map(|address| unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> c_int>(address)
                     }),
-                    // SAFETY: as above, for `PyThreadState *PyThreadState_GetUnchecked(void)`.
-                    current_thread_state: find(c"PyThreadState_GetUnchecked").map(|address| unsafe {
-                        std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> *mut c_void>(address)
-                    }),
+                    current_thread_state: find(c"PyThreadState_GetUnchecked")
+                        .or_else(|| find(c"_PyThreadState_UncheckedGet"))
+                        // SAFETY: as above, for `PyThreadState *PyThreadState_GetUnchecked(void)`.
+                        .map(|address| unsafe {
+                            std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn() -> *mut c_void>(address)
+                        }),
                 })
             }
         }
@@ -124,6 +126,7 @@ api! {
     fn PyFrame_GetBack(*mut PyFrameObject) -> *mut PyFrameObject;
     fn PyFrame_GetCode(*mut PyFrameObject) -> *mut PyCodeObject;
     fn PyFrame_GetGlobals(*mut PyFrameObject) -> *mut PyObject;
+    fn PyFrame_GetGenerator(*mut PyFrameObject) -> *mut PyObject;
 }
 
 // SAFETY: function addresses and two immortal objects' addresses, none of which ever changes.
@@ -147,7 +150,7 @@ impl Api {
         unsafe {
             match self.current_thread_state {
                 Some(current) => !current().is_null(),
-                // PyGILState_Check says yes to every thread once a subinterpreter was made; a thread without a state holds nothing.
+                // Not asked where the above is there: once a subinterpreter was made, PyGILState_Check says yes to every thread.
                 None => !(self.PyGILState_GetThisThreadState)().is_null() && (self.PyGILState_Check)() != 0,
             }
         }

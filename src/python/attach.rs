@@ -4,23 +4,23 @@
 //! unregistered, tool id free, no thread inside a callback, and only then are code objects let go and memory used again.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::api::{Api, Runtime};
-use super::calibrate::{CalibrationError, UnwindFn, calibrate};
+use super::calibrate::{Calibration, CalibrationError, StackWalk, calibrate};
 use super::callbacks::{make_calibration, make_callbacks, prepare};
 use super::codes::Kept;
 use super::context;
-use super::gil::{GilError, with_gil};
+use super::gil::{GilError, with_gil, with_gil_soon};
 use super::layout::Layout;
 use super::live::{Live, nobody_inside};
 use super::monitoring::{Event, Tool, ToolError};
 use super::objects::{PythonError, Refs};
-use crate::limits::CALLBACK_EXITS;
-use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState};
+use crate::limits::{CALLBACK_EXITS, SILENT_TOOL_CHECK_SECONDS, TOOL_CHECK_SECONDS};
+use crate::model::{CodeId, CodeInfo, EventCounts, PythonDiagnostics, PythonState};
 use crate::shadow::ShadowTable;
 
 /// Why Python could not be attached, or let go. Each text is fit for a server's owner.
@@ -55,6 +55,23 @@ pub struct Attribution {
     /// `None` once it was given back.
     tool: Option<Arc<Mutex<Option<Tool>>>>,
     distances: [u64; Event::COUNT],
+    watch: Arc<Watch>,
+}
+
+/// What is known of the last looks at our tool id.
+#[derive(Debug)]
+struct Watch {
+    looked: Mutex<Looked>,
+    /// A visit is on its way or at work.
+    visiting: AtomicBool,
+    /// No visit may begin any more.
+    over: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Looked {
+    events: EventCounts,
+    visited: Instant,
 }
 
 /// Takes a monitoring tool id, finds the anchors' distances, empties `table` and begins to follow Python. To be called without the
@@ -65,7 +82,7 @@ pub struct Attribution {
 pub fn attach(
     runtime: Runtime,
     table: &'static ShadowTable,
-    unwind: Arc<UnwindFn>,
+    walk: Arc<dyn StackWalk>,
 ) -> Result<Attribution, AttachError> {
     {
         let mut attached = ATTACHED.lock();
@@ -74,7 +91,7 @@ pub fn attach(
         }
         *attached = true;
     }
-    let attempt = with_gil(runtime.api, move || begin(runtime.api, table, &*unwind));
+    let attempt = with_gil(runtime.api, move || begin(runtime.api, table, &walk));
     let result = attempt.map_err(Reason::from).and_then(|result| result);
     match result {
         Ok((live, tool, distances)) => Ok(Attribution {
@@ -82,6 +99,14 @@ pub fn attach(
             live,
             tool: Some(Arc::new(Mutex::new(Some(tool)))),
             distances,
+            watch: Arc::new(Watch {
+                looked: Mutex::new(Looked {
+                    events: EventCounts::default(),
+                    visited: Instant::now(),
+                }),
+                visiting: AtomicBool::new(false),
+                over: AtomicBool::new(false),
+            }),
         }),
         Err(reason) => {
             // Work that was begun and never came back may still come back: then nobody may attach beside it.
@@ -93,22 +118,22 @@ pub fn attach(
 
 type Begun = (Arc<Live>, Tool, [u64; Event::COUNT]);
 
-fn begin(api: &'static Api, table: &'static ShadowTable, unwind: &UnwindFn) -> Result<Begun, Reason> {
+fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {
     if !nobody_inside() {
         return Err(Reason::StillInside);
     }
     table.reset();
     context::end_session();
     let mut refs = Refs::new(api);
-    let result = begin_with(&mut refs, table, unwind);
+    let result = begin_with(&mut refs, table, walk);
     refs.release();
     result
 }
 
-fn begin_with(refs: &mut Refs, table: &'static ShadowTable, unwind: &UnwindFn) -> Result<Begun, Reason> {
+fn begin_with(refs: &mut Refs, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {
     let layout = Layout::gather(refs)?;
     let mut tool = Tool::take(refs)?;
-    match begin_with_tool(refs, &mut tool, layout, table, unwind) {
+    match begin_with_tool(refs, &mut tool, layout, table, walk) {
         Ok((live, distances)) => Ok((live, tool, distances)),
         Err(reason) => {
             Live::end();
@@ -124,7 +149,7 @@ fn begin_with_tool(
     tool: &mut Tool,
     layout: Layout,
     table: &'static ShadowTable,
-    unwind: &UnwindFn,
+    walk: &Arc<dyn StackWalk>,
 ) -> Result<(Arc<Live>, [u64; Event::COUNT]), Reason> {
     // SAFETY: the lock is held.
     let mark = unsafe { (refs.api.PyDict_New)() };
@@ -132,10 +157,17 @@ fn begin_with_tool(
     prepare(refs.api.none, [0; Event::COUNT]);
     let probes = make_calibration(refs, mark)?;
     tool.register_all(refs, &probes)?;
-    let distances = calibrate(refs, unwind, |refs, on| tool.switch(refs, on))?;
+    let Calibration { distances, eval_frames } = calibrate(refs, &**walk, |refs, on| tool.switch(refs, on))?;
     prepare(refs.api.none, distances);
     let callbacks = make_callbacks(refs, mark)?;
-    let live = Arc::new(Live::new(refs.api, mark.addr(), table, layout));
+    let live = Arc::new(Live::new(
+        refs.api,
+        mark.addr(),
+        table,
+        layout,
+        Arc::clone(walk),
+        eval_frames,
+    ));
     live.begin();
     // The callbacks that the tool keeps keep the mark.
     tool.register_all(refs, &callbacks)?;
@@ -158,10 +190,12 @@ impl Attribution {
             events: context::event_counts(self.live.mark),
             threads: shadow.threads,
             threads_refused: shadow.refused,
+            threads_reused: shadow.reused,
             deepest: shadow.deepest,
             truncations: shadow.truncations,
             stale_dropped: shadow.stale_dropped,
             unmatched_leaves: shadow.unmatched_leaves,
+            audits: self.live.audits.figures(),
             codes: self.live.codes.lock().by_category(),
             // Relaxed, all three: figures.
             cache_misses: self.live.cache_misses.load(Ordering::Relaxed),
@@ -179,21 +213,52 @@ impl Attribution {
     /// does not answer, the state says so from now on.
     pub fn freeze(&self) -> Vec<(CodeId, CodeInfo)> {
         if let Some(tool) = self.tool.clone() {
-            let api = self.runtime.api;
-            let answer = with_gil(api, move || {
-                let mut refs = Refs::new(api);
-                let answer = tool.lock().as_ref().map(|tool| tool.check(&mut refs));
-                refs.release();
-                answer
-            });
-            match answer {
-                Ok(None | Some(Ok(Ok(())))) => {}
-                Ok(Some(Ok(Err(changed)))) => self.live.degrade(changed),
-                Ok(Some(Err(error))) => self.live.degrade(error.to_string()),
-                Err(error) => self.live.degrade(error.to_string()),
+            let (api, live) = (self.runtime.api, Arc::clone(&self.live));
+            if let Err(error) = with_gil(api, move || check(api, &tool, &live)) {
+                self.live.degrade(error.to_string());
             }
         }
         self.live.codes.lock().table()
+    }
+
+    /// To be called about once a second while the session runs; does not wait. Makes sure that our callbacks are still in place, and if not, the state
+    /// says so and the shadow stacks are read no more.
+    ///
+    /// That is asked with the interpreter's lock, on a thread of its own. Events that keep coming are a good sign, so then it is asked rarely; a Python
+    /// that is silent does not need its lock.
+    pub fn look_after(&self) {
+        let Some(tool) = self.tool.clone() else { return };
+        {
+            let mut looked = self.watch.looked.lock();
+            let events = context::event_counts(self.live.mark);
+            let moving = events.start != looked.events.start && events.ret != looked.events.ret;
+            looked.events = events;
+            let seconds = if moving {
+                TOOL_CHECK_SECONDS
+            } else {
+                SILENT_TOOL_CHECK_SECONDS
+            };
+            if looked.visited.elapsed() < Duration::from_secs(seconds) {
+                return;
+            }
+            looked.visited = Instant::now();
+        }
+        // AcqRel, with the Release store below: one visit at a time.
+        if self.live.table.is_distrusted() || self.watch.visiting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (api, live, watch) = (self.runtime.api, Arc::clone(&self.live), Arc::clone(&self.watch));
+        let visit = move || {
+            // SeqCst, with the store in `end_with`: either that waits for this visit, or this one does nothing.
+            if !watch.over.load(Ordering::SeqCst) {
+                check(api, &tool, &live);
+            }
+            watch.visiting.store(false, Ordering::Release);
+        };
+        if with_gil_soon(api, visit).is_err() {
+            // Nothing was begun. Release: pairs with the swap above.
+            self.watch.visiting.store(false, Ordering::Release);
+        }
     }
 
     /// Ends it: monitoring off, tool id free, code objects let go. Runs here if this thread holds the interpreter's lock.
@@ -216,6 +281,15 @@ impl Attribution {
     fn end_with(&self, tool: Arc<Mutex<Option<Tool>>>) -> Result<(), Reason> {
         let api = self.runtime.api;
         let live = Arc::clone(&self.live);
+        // SeqCst, with the load in the visit. One that is at work needs the lock to come to its end.
+        self.watch.over.store(true, Ordering::SeqCst);
+        for _ in 0..CALLBACK_EXITS {
+            // SeqCst: see above.
+            if !self.watch.visiting.load(Ordering::SeqCst) || api.is_held_here() || !api.is_running() {
+                break;
+            }
+            self.pause();
+        }
         let freed = with_gil(api, move || {
             let mut refs = Refs::new(api);
             // Taken out first: the lock on the tool is not held over Python calls that others could wait behind.
@@ -260,6 +334,23 @@ impl Attribution {
             libc::nanosleep(&time, std::ptr::null_mut());
         }
     }
+}
+
+/// Asks whether our callbacks are in place, and stops trusting the shadow stacks when they are not. Needs the interpreter's lock.
+fn check(api: &'static Api, tool: &Mutex<Option<Tool>>, live: &Live) {
+    let mut refs = Refs::new(api);
+    // Only references are counted with the lock on the tool held: the check itself calls Python, which others could wait behind.
+    let handle = tool.lock().as_ref().map(|tool| tool.handle(&mut refs));
+    let answer = handle.map(|handle| handle.and_then(|handle| handle.check(&mut refs)));
+    match answer {
+        None | Some(Ok(Ok(()))) => {}
+        Some(Ok(Err(changed))) => {
+            live.degrade(changed);
+            live.table.distrust();
+        }
+        Some(Err(error)) => live.degrade(error.to_string()),
+    }
+    refs.release();
 }
 
 /// Lets go what callbacks used, if none is running: code objects, contexts, shadow stacks. Needs the interpreter's lock.

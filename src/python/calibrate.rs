@@ -22,9 +22,15 @@ use super::monitoring::Event;
 use super::objects::{PythonError, Refs};
 use crate::limits::{ANCHOR_DISTANCE, CALIBRATION_EVENTS};
 
-/// Unwinds from registers (instruction, stack and frame pointer) of the calling thread. Appends, from the inside out, each return address with
-/// the value of the stack pointer after that return.
-pub type UnwindFn = dyn Fn(u64, u64, u64, &mut Vec<(u64, u64)>) + Send + Sync;
+/// What is needed to know about native stacks.
+pub trait StackWalk: Send + Sync {
+    /// Unwinds from registers (instruction, stack and frame pointer) of the calling thread. Appends, from the inside out, each return address with
+    /// the value of the stack pointer after that return. Whether the thread's first frame was reached.
+    fn callers(&self, pc: u64, sp: u64, bp: u64, callers: &mut Vec<(u64, u64)>) -> bool;
+
+    /// Where the function begins that holds this address, if that is known. Two parts of one function may count as two.
+    fn function_of(&self, address: u64) -> Option<u64>;
+}
 
 /// Why no distances were found.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -45,13 +51,13 @@ struct Seen {
     event: Event,
     code: u64,
     stack_pointer: u64,
-    /// See [`UnwindFn`].
+    /// See [`StackWalk::callers`].
     chain: Vec<(u64, u64)>,
 }
 
 /// What one calibration collects.
-struct Recorder {
-    unwind: *const UnwindFn,
+struct Recorder<'a> {
+    walk: &'a dyn StackWalk,
     seen: RefCell<Vec<Seen>>,
 }
 
@@ -73,7 +79,7 @@ pub(super) fn record(event: usize, code: u64, stack_pointer: u64) {
     }
     // Relaxed: stored by this thread.
     let address = RECORDER.load(Ordering::Relaxed);
-    let recorder = std::ptr::with_exposed_provenance::<Recorder>(address);
+    let recorder = std::ptr::with_exposed_provenance::<Recorder<'_>>(address);
     // SAFETY: `collect` on this thread set it, and clears both before the recorder ends; null is not dereferenced.
     let Some(recorder) = (unsafe { recorder.as_ref() }) else {
         return;
@@ -84,15 +90,8 @@ pub(super) fn record(event: usize, code: u64, stack_pointer: u64) {
     if seen.len() >= CALIBRATION_EVENTS {
         return;
     }
-    let (pc, sp, bp): (u64, u64, u64);
-    // SAFETY: reads three registers at one point.
-    unsafe {
-        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) bp,
-            options(nomem, nostack, preserves_flags));
-    }
     let mut chain = Vec::with_capacity(64);
-    // SAFETY: the unwinder outlives the recorder, see `collect`.
-    unsafe { (*recorder.unwind)(pc, sp, bp, &mut chain) };
+    callers_of_this(recorder.walk, &mut chain);
     seen.push(Seen {
         event: *event,
         code,
@@ -101,16 +100,22 @@ pub(super) fn record(event: usize, code: u64, stack_pointer: u64) {
     });
 }
 
+/// The callers of the function that calls this, see [`StackWalk::callers`].
+#[inline(always)]
+pub(super) fn callers_of_this(walk: &dyn StackWalk, chain: &mut Vec<(u64, u64)>) -> bool {
+    let (pc, sp, bp): (u64, u64, u64);
+    // SAFETY: reads three registers at one point.
+    unsafe {
+        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) bp,
+            options(nomem, nostack, preserves_flags));
+    }
+    walk.callers(pc, sp, bp, chain)
+}
+
 /// Runs `act` on this thread and gives the events that its callbacks recorded, with a stack address between `act` and the thread's root.
-fn collect<T>(unwind: &UnwindFn, act: impl FnOnce() -> T) -> (T, Vec<Seen>, u64) {
+fn collect<T>(walk: &dyn StackWalk, act: impl FnOnce() -> T) -> (T, Vec<Seen>, u64) {
     let recorder = Recorder {
-        // SAFETY: only the lifetime is dropped; the pointer is used until `THREAD` is cleared below, while `unwind` is borrowed.
-        unwind: unsafe {
-            std::mem::transmute::<
-                *const (dyn Fn(u64, u64, u64, &mut Vec<(u64, u64)>) + Send + Sync + '_),
-                *const UnwindFn,
-            >(unwind)
-        },
+        walk,
         seen: RefCell::new(Vec::new()),
     };
     // Relaxed: for this thread.
@@ -128,9 +133,9 @@ fn collect<T>(unwind: &UnwindFn, act: impl FnOnce() -> T) -> (T, Vec<Seen>, u64)
 /// Measures the distances. `on` and `off` switch monitoring with the calibration's callbacks. Needs the interpreter's lock.
 pub(super) fn calibrate(
     refs: &mut Refs,
-    unwind: &UnwindFn,
+    walk: &dyn StackWalk,
     mut switch: impl FnMut(&mut Refs, bool) -> Result<(), PythonError>,
-) -> Result<[u64; Event::COUNT], CalibrationError> {
+) -> Result<Calibration, CalibrationError> {
     let script = refs.run(include_str!("calibrate.py"), c"<spark calibration>")?;
     let run = refs.global(script, c"run")?;
     let run_deeper = refs.global(script, c"run_deeper")?;
@@ -141,14 +146,77 @@ pub(super) fn calibrate(
         known.push(refs.method(codes, c"__getitem__", &[index])?.addr() as u64);
     }
     switch(refs, true)?;
-    let (result, seen, outside) = collect(unwind, || -> Result<(), PythonError> {
+    let (result, seen, outside) = collect(walk, || -> Result<(), PythonError> {
         refs.call(run, &[], "running the calibration")?;
         refs.call(run_deeper, &[], "running the calibration")?;
         Ok(())
     });
     switch(refs, false)?;
     result?;
-    distances(&seen, &known, outside)
+    Ok(Calibration {
+        distances: distances(&seen, &known, outside)?,
+        eval_frames: EvalFrames::learn(&seen, &known, outside, walk),
+    })
+}
+
+/// What a calibration finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Calibration {
+    /// From a callback's stack pointer to its eval frame's CFA, by event.
+    pub(super) distances: [u64; Event::COUNT],
+    pub(super) eval_frames: EvalFrames,
+}
+
+/// How eval frames are told from other native frames: by the functions they and their callers run. In an ordinary build all eval frames run one function
+/// (or a part that the compiler split off), called from a few; in a tail-call interpreter they run one of hundreds, all called from one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct EvalFrames {
+    functions: Vec<u64>,
+    callers: Vec<u64>,
+}
+
+impl EvalFrames {
+    fn learn(seen: &[Seen], codes: &[u64], outside: u64, walk: &dyn StackWalk) -> Self {
+        let mut found = EvalFrames::default();
+        for (enter, leave) in pairs(seen, codes) {
+            let Some(cfa) = eval_frame_cfa(&enter.chain, &leave.chain, outside) else {
+                continue;
+            };
+            for side in [enter, leave] {
+                let Some(caller) = side.chain.iter().position(|(_, sp)| *sp == cfa) else {
+                    continue;
+                };
+                let function = |index: usize| walk.function_of(side.chain.get(index)?.0.wrapping_sub(1));
+                found.functions.extend(caller.checked_sub(1).and_then(function));
+                found.callers.extend(function(caller));
+            }
+        }
+        for list in [&mut found.functions, &mut found.callers] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        found
+    }
+
+    /// Whether the frame with the CFA `anchor` is the outermost eval frame of this stack, which must reach the thread's root.
+    pub(super) fn is_outermost(&self, anchor: u64, chain: &[(u64, u64)], walk: &dyn StackWalk) -> bool {
+        if self.functions.is_empty() || self.callers.is_empty() {
+            return false;
+        }
+        let function = |(address, _): &(u64, u64)| walk.function_of(address.wrapping_sub(1));
+        let Some(caller) = chain.iter().position(|(_, sp)| *sp == anchor) else {
+            return false;
+        };
+        let beyond = chain.get(caller..).unwrap_or_default();
+        // A frame may well be taken for an eval frame that is none; what must not happen is the reverse.
+        beyond.windows(2).all(|pair| match pair {
+            [frame, caller] => {
+                let is = |list: &[u64], of| function(of).is_some_and(|function| list.contains(&function));
+                !is(&self.functions, frame) && !is(&self.callers, caller)
+            }
+            _ => true,
+        })
+    }
 }
 
 /// The eval frame's CFA, from the chains of the enter and the leave of one activation: the stack pointer after the return into the first
@@ -172,15 +240,25 @@ fn name(event: Event) -> &'static str {
     event.name().to_str().unwrap_or("unknown")
 }
 
+/// Each enter with the leave that follows it, of the same one of the `codes`.
+fn pairs<'a>(seen: &'a [Seen], codes: &'a [u64]) -> impl Iterator<Item = (&'a Seen, &'a Seen)> {
+    seen.windows(2).filter_map(move |pair| match pair {
+        [enter, leave]
+            if enter.event.is_enter()
+                && !leave.event.is_enter()
+                && enter.code == leave.code
+                && codes.contains(&enter.code) =>
+        {
+            Some((enter, leave))
+        }
+        _ => None,
+    })
+}
+
 /// The distance of each event, from pairs of an enter and the leave that follows it of the same one of the `codes`.
 fn distances(seen: &[Seen], codes: &[u64], outside: u64) -> Result<[u64; Event::COUNT], CalibrationError> {
     let mut found: [Option<u64>; Event::COUNT] = [None; Event::COUNT];
-    for pair in seen.windows(2) {
-        let [enter, leave] = pair else { continue };
-        if !enter.event.is_enter() || leave.event.is_enter() || enter.code != leave.code || !codes.contains(&enter.code)
-        {
-            continue;
-        }
+    for (enter, leave) in pairs(seen, codes) {
         let cfa =
             eval_frame_cfa(&enter.chain, &leave.chain, outside).ok_or(CalibrationError::NoPairs(name(enter.event)))?;
         for side in [enter, leave] {

@@ -3,20 +3,21 @@
 //!
 //! Looking a code object up calls Python, which may run Python code of others (a finaliser), which causes callbacks of ours inside. So no lock
 //! of ours is held over a Python call, a pending Python error is put aside and back, and registrations inside each other are bounded.
-//! A thread's first event finds the functions that already ran on it through the public frame API, as they are at this very moment;
-//! where they stand on the C stack is not known, so they are seeded without an anchor.
+//! A thread's first event finds the functions that already ran on it, see [`super::audit`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3_ffi::{PyFrameObject, PyObject};
 
+use super::audit::{Running, audit, each_frame, is_generator, place};
 use super::codes::{Insertion, Kept};
 use super::context::{Context, tag};
 use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
-use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS, SEEDED_FRAMES};
+use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
+use crate::sys::clock::monotonic;
 use crate::sys::thread::current_tid;
 
 /// An enter event that is not ordinary: a new thread or code object, or a stack that heals or grows.
@@ -26,15 +27,24 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         && let Some(id) = context.cached(address)
     {
         context.count::<EVENT>();
-        context.shadow().enter(anchor, id, tag(address));
+        if context.shadow().take_audit_request(anchor, monotonic) {
+            on_cold_path(mark, |live| audit(live, context.shadow(), code.addr(), anchor));
+        }
+        // A session that ended meanwhile is not written to any more.
+        if context.is_of(mark.addr()) {
+            context.shadow().enter(anchor, id, tag(address));
+        }
         return;
     }
     on_cold_path(mark, |live| {
-        let context = context_of(live, code, true);
+        let context = context_of(live, code, anchor, true);
         context.count::<EVENT>();
         let id = look_up(live, context, code, None);
         // A session that ended inside the look-up is not written to any more.
         if context.is_of(live.mark) {
+            if context.shadow().take_audit_request(anchor, monotonic) {
+                audit(live, context.shadow(), code.addr(), anchor);
+            }
             context.shadow().enter(anchor, id, tag(address));
         }
     });
@@ -49,7 +59,7 @@ pub(super) fn leave<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         return;
     }
     on_cold_path(mark, |live| {
-        let context = context_of(live, code, false);
+        let context = context_of(live, code, anchor, false);
         context.count::<EVENT>();
         if context.is_of(live.mark) {
             context.shadow().leave(anchor, tag(address));
@@ -76,7 +86,7 @@ fn add_one(counter: &AtomicU64) {
 
 /// The thread's context in this session. On first sight of the thread that means a slot, and the functions already running on it, without
 /// the one that `entering` reports.
-fn context_of(live: &Live, code: *mut PyObject, entering: bool) -> &'static Context {
+fn context_of(live: &Live, code: *mut PyObject, anchor: u64, entering: bool) -> &'static Context {
     let context = Context::current();
     if context.is_of(live.mark) {
         return context;
@@ -85,37 +95,27 @@ fn context_of(live: &Live, code: *mut PyObject, entering: bool) -> &'static Cont
     let context = Context::adopt(live.mark, slot);
     if let Some((_, shadow)) = slot {
         let mut running = running_frames(live, context);
-        if entering && running.last().is_some_and(|(innermost, _)| *innermost == code.addr()) {
+        if entering && running.last().is_some_and(|(innermost, ..)| *innermost == code.addr()) {
             running.pop();
         }
-        shadow.seed(running.into_iter().map(|(code, id)| (id, tag(code as u64))));
+        shadow.seed(running.iter().map(|(_, id, frame)| (*id, frame.tag)));
+        live.audits.note_seeded(running.len() as u64);
+        let running: Vec<Running> = running.into_iter().map(|(.., frame)| frame).collect();
+        place(live, shadow, anchor, &running);
     }
     context
 }
 
-/// The Python frames of this thread, outermost first: each code object's address and id.
-fn running_frames(live: &Live, context: &Context) -> Vec<(usize, CodeId)> {
-    let api = live.api;
+/// The Python frames of this thread, outermost first: each code object's address and id, and the frame.
+fn running_frames(live: &Live, context: &Context) -> Vec<(usize, CodeId, Running)> {
     let mut frames = Vec::new();
-    // SAFETY: the lock is held. The first frame is borrowed from the thread, so a reference is taken; `PyFrame_GetBack` and `PyFrame_GetCode`
-    // give new references. Each is given back exactly once.
-    unsafe {
-        let mut frame = (api.PyEval_GetFrame)();
-        if !frame.is_null() {
-            (api.Py_IncRef)(frame.cast());
-        }
-        while !frame.is_null() && frames.len() < SEEDED_FRAMES {
-            let code = (api.PyFrame_GetCode)(frame).cast::<PyObject>();
-            frames.push((code.addr(), look_up(live, context, code, Some(frame))));
-            (api.Py_DecRef)(code);
-            let back = (api.PyFrame_GetBack)(frame);
-            (api.Py_DecRef)(frame.cast());
-            frame = back;
-        }
-        if !frame.is_null() {
-            (api.Py_DecRef)(frame.cast());
-        }
-    }
+    each_frame(live.api, |frame, code| {
+        let running = Running {
+            tag: tag(code.addr() as u64),
+            is_generator: is_generator(live.api, frame),
+        };
+        frames.push((code.addr(), look_up(live, context, code, Some(frame)), running));
+    });
     frames.reverse();
     frames
 }

@@ -19,6 +19,9 @@ use crate::shadow::ShadowStack;
 pub(super) struct Context {
     /// Address of the session's mark; 0 for no session.
     session: AtomicUsize,
+    /// The thread that it belongs to, by its [`thread_pointer`]. A thread that was here in an earlier session still has this context's address,
+    /// and the context may be another thread's by now.
+    owner: AtomicU64,
     shadow: AtomicPtr<ShadowStack>,
     events: [AtomicU64; Event::COUNT],
     /// Registrations running on this thread.
@@ -26,6 +29,9 @@ pub(super) struct Context {
     /// Direct-mapped: address of a code object, and its id.
     cache: [[AtomicU64; 2]; CODE_CACHE],
 }
+
+/// The owner of the context that all threads without a slot share.
+const EVERYBODY: u64 = u64::MAX;
 
 /// A stack that is never opened: it ignores events.
 static NO_STACK: ShadowStack = ShadowStack::new();
@@ -70,6 +76,18 @@ fn thread_word() -> *mut &'static Context {
     word
 }
 
+/// The address of the thread control block, which no two living threads share (System V psABI, 3.4.6: the word at `fs:0` points to itself). A thread that
+/// is born at a dead one's address finds its thread-local word fresh, so it cannot be taken for the dead one.
+#[inline(always)]
+fn thread_pointer() -> u64 {
+    let address: u64;
+    // SAFETY: every thread of a Linux x86-64 program has `fs:0` from its start; this only reads it.
+    unsafe {
+        asm!("mov {}, fs:0", out(reg) address, options(pure, nostack, readonly, preserves_flags));
+    }
+    address
+}
+
 /// Where a code object's id is cached. Code objects lie 16 bytes apart at least, and most are some hundred bytes long.
 #[inline(always)]
 fn place(code: u64) -> usize {
@@ -86,6 +104,7 @@ impl Context {
     const fn new(shadow: *mut ShadowStack) -> Self {
         Context {
             session: AtomicUsize::new(0),
+            owner: AtomicU64::new(0),
             shadow: AtomicPtr::new(shadow),
             events: [const { AtomicU64::new(0) }; Event::COUNT],
             nested: AtomicU32::new(0),
@@ -104,8 +123,10 @@ impl Context {
         let claimed = slot.and_then(|(number, shadow)| Some((CONTEXTS.get(number)?, shadow)));
         let (context, shadow) = claimed.unwrap_or((&REFUSED, &NO_STACK));
         // Relaxed, all of it: this thread writes, this thread reads.
-        if context.session.load(Ordering::Relaxed) != session {
+        if !context.is_of(session) {
             context.clear();
+            let owner = if claimed.is_some() { thread_pointer() } else { EVERYBODY };
+            context.owner.store(owner, Ordering::Relaxed);
             context
                 .shadow
                 .store(std::ptr::from_ref(shadow).cast_mut(), Ordering::Relaxed);
@@ -127,10 +148,17 @@ impl Context {
         }
     }
 
-    /// Whether this is a context of the session with this mark.
+    /// Whether this is the calling thread's context in the session with this mark.
     #[inline(always)]
     pub(super) fn is_of(&self, session: usize) -> bool {
-        // Relaxed: this thread's own, or 0 since `end_session`, which runs when no callback does.
+        // Relaxed, twice: this thread's own, or 0 since `end_session`, which runs when no callback does; or another thread's, which the owner tells.
+        let owner = self.owner.load(Ordering::Relaxed);
+        self.session.load(Ordering::Relaxed) == session && (owner == thread_pointer() || owner == EVERYBODY)
+    }
+
+    /// Whether it is any thread's context in the session with this mark.
+    fn is_in(&self, session: usize) -> bool {
+        // Relaxed: for figures.
         self.session.load(Ordering::Relaxed) == session
     }
 
@@ -189,7 +217,7 @@ pub(super) fn event_counts(session: usize) -> EventCounts {
     let sum = |event: Event| {
         let contexts = CONTEXTS.iter().chain([&REFUSED]);
         contexts
-            .filter(|context| context.is_of(session))
+            .filter(|context| context.is_in(session))
             // Relaxed: a figure.
             .filter_map(|context| Some(context.events.get(event as usize)?.load(Ordering::Relaxed)))
             .sum()

@@ -61,6 +61,25 @@ where
     if api.is_held_here() {
         return Ok(work());
     }
+    wait(&*hand_over(api, work)?)
+}
+
+/// The same for work whose result nobody waits for; always on a thread of its own.
+pub(super) fn with_gil_soon<F>(api: &'static Api, work: F) -> Result<(), GilError>
+where
+    F: FnOnce() + Send + 'static,
+{
+    if !api.is_running() {
+        return Err(GilError::NotRunning);
+    }
+    hand_over(api, work).map(|_| ())
+}
+
+fn hand_over<T, F>(api: &'static Api, work: F) -> Result<Arc<Shared<F, T>>, GilError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
     let shared = Arc::new(Shared {
         api,
         stage: Mutex::new(Stage::Waiting(work)),
@@ -72,7 +91,7 @@ where
         drop(unsafe { Arc::from_raw(for_thread) });
         return Err(GilError::NoThread(error));
     }
-    wait(&shared)
+    Ok(shared)
 }
 
 /// How often a waiting thread looks whether the interpreter still runs.

@@ -1,23 +1,28 @@
 //! The session that the callbacks work for.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use super::api::Api;
+use super::calibrate::{EvalFrames, StackWalk};
 use super::codes::Codes;
 use super::layout::Layout;
+use crate::model::AuditFigures;
 use crate::shadow::ShadowTable;
 
 /// What the callbacks' cold path needs, alive for as long as any of them uses it.
-#[derive(Debug)]
 pub(super) struct Live {
     pub(super) api: &'static Api,
     /// Address of the object that marks the session; see [`super::context`].
     pub(super) mark: usize,
     pub(super) table: &'static ShadowTable,
     pub(super) layout: Layout,
+    pub(super) walk: Arc<dyn StackWalk>,
+    pub(super) eval_frames: EvalFrames,
+    pub(super) audits: Audits,
     pub(super) codes: Mutex<Codes>,
     /// Why names are no longer taken or callbacks no longer come, in a user's words.
     degraded: Mutex<Option<String>>,
@@ -26,18 +31,81 @@ pub(super) struct Live {
     pub(super) callback_failures: AtomicU64,
 }
 
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("mark", &self.mark).finish_non_exhaustive()
+    }
+}
+
+/// What comparing shadow stacks with the interpreter's frames found, see [`super::audit`].
+#[derive(Debug, Default)]
+pub(super) struct Audits {
+    made: AtomicU64,
+    disagreed: AtomicU64,
+    wrong: AtomicU64,
+    missing: AtomicU64,
+    delegating: AtomicU64,
+    seeded: AtomicU64,
+    placed: AtomicU64,
+}
+
+impl Audits {
+    /// One audit and how many frames it found to be what.
+    pub(super) fn note(&self, wrong: u64, missing: u64, delegating: u64) {
+        // Relaxed, here and below: figures.
+        self.made.fetch_add(1, Ordering::Relaxed);
+        self.disagreed.fetch_add(u64::from(wrong > 0), Ordering::Relaxed);
+        self.wrong.fetch_add(wrong, Ordering::Relaxed);
+        self.missing.fetch_add(missing, Ordering::Relaxed);
+        self.delegating.fetch_add(delegating, Ordering::Relaxed);
+    }
+
+    /// Frames that ran when their thread was first seen.
+    pub(super) fn note_seeded(&self, frames: u64) {
+        self.seeded.fetch_add(frames, Ordering::Relaxed);
+    }
+
+    /// Those of them whose place was found.
+    pub(super) fn note_placed(&self, frames: u64) {
+        self.placed.fetch_add(frames, Ordering::Relaxed);
+    }
+
+    pub(super) fn figures(&self) -> AuditFigures {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        AuditFigures {
+            made: of(&self.made),
+            disagreed: of(&self.disagreed),
+            wrong_frames: of(&self.wrong),
+            missing_frames: of(&self.missing),
+            delegating_frames: of(&self.delegating),
+            found_running: of(&self.seeded),
+            found_running_placed: of(&self.placed),
+        }
+    }
+}
+
 static LIVE: Mutex<Option<Arc<Live>>> = Mutex::new(None);
 
 /// Threads that are in a callback's cold path now, of this or an earlier session.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 
 impl Live {
-    pub(super) fn new(api: &'static Api, mark: usize, table: &'static ShadowTable, layout: Layout) -> Live {
+    pub(super) fn new(
+        api: &'static Api,
+        mark: usize,
+        table: &'static ShadowTable,
+        layout: Layout,
+        walk: Arc<dyn StackWalk>,
+        eval_frames: EvalFrames,
+    ) -> Live {
         Live {
             api,
             mark,
             table,
             layout,
+            walk,
+            eval_frames,
+            audits: Audits::default(),
             codes: Mutex::new(Codes::default()),
             degraded: Mutex::new(None),
             cache_misses: AtomicU64::new(0),

@@ -12,6 +12,7 @@
 //! | `callbacks` | what CPython calls: the hot path |
 //! | `context` | a thread's cache, counters and shadow stack |
 //! | `cold` | what callbacks do on the first sight of a thread or a code object |
+//! | `audit` | the interpreter's own frames: a new thread's, and those that a shadow stack is compared with |
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
@@ -21,6 +22,7 @@
 
 mod api;
 mod attach;
+mod audit;
 mod calibrate;
 mod callbacks;
 mod classify;
@@ -36,4 +38,4 @@ mod text;
 
 pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, Attribution, attach};
-pub use calibrate::UnwindFn;
+pub use calibrate::StackWalk;

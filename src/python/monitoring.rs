@@ -197,6 +197,21 @@ impl Tool {
         Ok(Ok(()))
     }
 
+    /// A second handle on the same id, good for [`Tool::check`]: its objects live as long as `refs`.
+    pub(super) fn handle(&self, refs: &mut Refs) -> Result<Tool, PythonError> {
+        for object in [self.monitoring, self.name].into_iter().chain(self.registered) {
+            if !object.is_null() {
+                // SAFETY: the lock is held and this tool keeps the object alive; the new reference is given back with `refs`.
+                unsafe { (refs.api.Py_IncRef)(object) };
+                refs.own(object, "looking at the monitoring tool")?;
+            }
+        }
+        Ok(Tool {
+            kept: Vec::new(),
+            ..*self
+        })
+    }
+
     /// Events off, callbacks unregistered, id free, in this order; what is not ours any more is left alone. Gives the references back.
     pub(super) fn free(self, refs: &mut Refs) -> Result<(), PythonError> {
         let result = self.free_id(refs);
@@ -207,17 +222,31 @@ impl Tool {
         result
     }
 
+    /// An id that was freed by other code is taken back for a moment: CPython 3.12 and 3.13 leave the events of a freed id on. One that has a new
+    /// owner keeps its events, but our callbacks do not stay among the owner's.
     fn free_id(&self, refs: &mut Refs) -> Result<(), PythonError> {
         let id = refs.int(self.id)?;
         let user = refs.method(self.monitoring, c"get_tool", &[id])?;
-        if user != self.name {
-            return Ok(());
+        if user == refs.api.none {
+            refs.method(self.monitoring, c"use_tool_id", &[id, self.name])?;
+        } else if user != self.name {
+            return self.unregister(refs);
         }
         self.switch(refs, false)?;
-        for event in Event::ALL {
-            self.register(refs, event, std::ptr::null_mut())?;
-        }
+        self.unregister(refs)?;
         refs.method(self.monitoring, c"free_tool_id", &[id])?;
+        Ok(())
+    }
+
+    /// Unregisters our callbacks, and only ours.
+    fn unregister(&self, refs: &mut Refs) -> Result<(), PythonError> {
+        for (event, ours) in Event::ALL.into_iter().zip(self.registered) {
+            if let Some(before) = self.register(refs, event, std::ptr::null_mut())?
+                && before != ours
+            {
+                self.register(refs, event, before)?;
+            }
+        }
         Ok(())
     }
 }

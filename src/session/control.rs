@@ -90,8 +90,12 @@ pub enum Refusal {
 pub struct SessionInfo {
     /// The session that runs.
     pub running: Option<RunningInfo>,
+    /// Whether one is about to run.
+    pub starting: bool,
     /// Whether one is being exported.
     pub exporting: bool,
+    /// Finished profiles that could not be written yet.
+    pub unsaved: usize,
 }
 
 /// A session that runs.
@@ -178,8 +182,10 @@ pub enum Notice {
     SaveFailed {
         /// Why, in a user's words.
         reason: String,
-        /// Whether it is kept in memory for another try.
-        kept: bool,
+        /// Profiles that are kept in memory for another try, this one among them; 0 when it is lost.
+        kept: usize,
+        /// Whether an older one had to be given up for it.
+        dropped: bool,
     },
     /// The session was ended and dropped on request.
     Cancelled,
@@ -189,6 +195,8 @@ pub enum Notice {
     Stopped(String),
     /// Python frames are no longer recorded; why, in a user's words.
     PythonLost(String),
+    /// Audits found this many Python frames that did not run. They were taken out; samples since the audit before may show them.
+    PythonDoubted(u64),
 }
 
 /// A notice and whom it is for.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::limits;
-use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState};
+use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState, StackEnd};
 use crate::native;
 use crate::python::{self, Attribution, Runtime, Unsupported};
 use crate::shadow::ShadowTable;
@@ -18,7 +18,7 @@ use crate::sys::thread;
 #[derive(Debug)]
 enum Side {
     /// Not attributed, or no longer.
-    Off(Ended),
+    Off(Box<Ended>),
     /// A worker waits for the interpreter.
     Attaching { version: String },
     /// Frames are attributed.
@@ -53,10 +53,10 @@ fn off(state: PythonState, version: &str) -> Side {
         implementation: implementation.to_owned(),
         ..PythonDiagnostics::default()
     };
-    Side::Off(Ended {
+    Side::Off(Box::new(Ended {
         diagnostics,
         codes: Vec::new(),
-    })
+    }))
 }
 
 impl PythonSide {
@@ -114,17 +114,24 @@ impl PythonSide {
         }
     }
 
+    /// Looks after it, see [`Attribution::look_after`]; to be called about once a second. Does not wait.
+    pub(super) fn look_after(&self) {
+        if let Side::On(attribution) = &*self.0.side.lock() {
+            attribution.look_after();
+        }
+    }
+
     /// Freezes what code ids stand for, then switches monitoring off and lets Python go. Every further call gives the same.
     pub(super) fn end(&self) -> Ended {
         let before = {
             let mut side = self.0.side.lock();
             let left = match &*side {
-                Side::Off(ended) => return ended.clone(),
+                Side::Off(ended) => return (**ended).clone(),
                 Side::Attaching { version } => off(PythonState::Unsupported(UNANSWERED.to_owned()), version),
-                Side::On(attribution) => Side::Off(Ended {
+                Side::On(attribution) => Side::Off(Box::new(Ended {
                     diagnostics: attribution.diagnostics(),
                     codes: Vec::new(),
-                }),
+                })),
             };
             std::mem::replace(&mut *side, left)
         };
@@ -136,10 +143,10 @@ impl PythonSide {
                 codes,
             };
             drop(attribution);
-            *self.0.side.lock() = Side::Off(ended);
+            *self.0.side.lock() = Side::Off(Box::new(ended));
         }
         match &*self.0.side.lock() {
-            Side::Off(ended) => ended.clone(),
+            Side::Off(ended) => (**ended).clone(),
             Side::Attaching { .. } | Side::On(_) => Ended::default(),
         }
     }
@@ -152,12 +159,18 @@ impl PythonSide {
     }
 }
 
+impl python::StackWalk for native::Unwinder {
+    fn callers(&self, pc: u64, sp: u64, bp: u64, callers: &mut Vec<(u64, u64)>) -> bool {
+        self.unwind(pc, sp, bp, callers) == StackEnd::Root
+    }
+
+    fn function_of(&self, address: u64) -> Option<u64> {
+        native::Unwinder::function_of(self, address)
+    }
+}
+
 fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
-    let unwinder = native::current_modules_unwinder();
-    let unwind = Arc::new(move |pc, sp, bp, callers: &mut Vec<(u64, u64)>| {
-        unwinder.unwind(pc, sp, bp, callers);
-    });
-    let result = python::attach(runtime, table, unwind);
+    let result = python::attach(runtime, table, Arc::new(native::current_modules_unwinder()));
     let mut side = shared.side.lock();
     if !matches!(*side, Side::Attaching { .. }) {
         // The session has ended meanwhile. An attribution detaches when it is dropped, without our lock.

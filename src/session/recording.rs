@@ -69,6 +69,7 @@ pub(super) struct Recording {
     parts: Mutex<Parts>,
     python: PythonSide,
     python_loss_told: Mutex<bool>,
+    python_doubt_told: Mutex<bool>,
 }
 
 impl Recording {
@@ -112,6 +113,7 @@ impl Recording {
             }),
             python,
             python_loss_told: Mutex::new(false),
+            python_doubt_told: Mutex::new(false),
         })
     }
 
@@ -149,6 +151,21 @@ impl Recording {
         };
         let told = std::mem::replace(&mut *self.python_loss_told.lock(), true);
         (!told).then_some(why)
+    }
+
+    /// To be called about once a second: see [`PythonSide::look_after`].
+    pub(super) fn look_after(&self) {
+        self.python.look_after();
+    }
+
+    /// How many Python frames were wrong, the first time it is asked after an audit found some.
+    pub(super) fn python_doubt_to_tell(&self) -> Option<u64> {
+        let audits = self.python.diagnostics().audits;
+        if audits.disagreed == 0 {
+            return None;
+        }
+        let told = std::mem::replace(&mut *self.python_doubt_told.lock(), true);
+        (!told).then_some(audits.wrong_frames)
     }
 
     /// Figures up to now, or those of the end.

@@ -36,8 +36,14 @@ pub(super) fn make(recorded: Recorded, ticks: Ticks, environment: &Environment, 
     }
 }
 
-/// Writes a profile below the plugin's folder. `Err` gives the profile back, with the notice that tells why.
-pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, (Notice, Unsaved)> {
+/// A profile that could not be written, and why, in a user's words.
+pub(super) struct SaveError {
+    pub(super) unsaved: Unsaved,
+    pub(super) reason: String,
+}
+
+/// Writes a profile below the plugin's folder.
+pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
         let path = export::save(&profiles, &unsaved.data, unsaved.ended, Kind::Asked)?;
         export::make_room(&profiles, &path);
@@ -52,13 +58,10 @@ pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, (Notice, U
                 bytes,
             })
         }
-        Err(error) => Err((
-            Notice::SaveFailed {
-                reason: error.to_string(),
-                kept: true,
-            },
+        Err(error) => Err(SaveError {
             unsaved,
-        )),
+            reason: error.to_string(),
+        }),
     }
 }
 

@@ -54,8 +54,8 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) phase: Phase,
-    /// A finished profile that could not be written; the next `stop` tries again.
-    pub(super) unsaved: Option<Unsaved>,
+    /// Finished profiles that could not be written, oldest first; the next `stop` tries again.
+    pub(super) unsaved: Vec<Unsaved>,
     pub(super) orders: VecDeque<Order>,
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
@@ -129,7 +129,7 @@ impl Service {
         let recording = {
             let mut state = self.shared.state.lock();
             state.shutting_down = true;
-            if matches!(state.phase, Phase::Idle) && state.unsaved.is_some() {
+            if matches!(state.phase, Phase::Idle) && !state.unsaved.is_empty() {
                 // The last chance to write it. Without a thread there is none.
                 let _ = self.order(&mut state, Order::Stop(StopRequest::by_itself(Requester::Console)));
             }
@@ -151,7 +151,7 @@ impl Service {
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
     fn end(&self, state: &mut State, order: Order) -> Result<(), Refusal> {
         match &state.phase {
-            Phase::Idle if state.unsaved.is_none() => Err(Refusal::NotRunning),
+            Phase::Idle if state.unsaved.is_empty() => Err(Refusal::NotRunning),
             Phase::Ending => Err(Refusal::Exporting),
             _ if state.ends_already() => Err(Refusal::Exporting),
             Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order),
@@ -217,17 +217,23 @@ impl Control for Service {
     }
 
     fn info(&self) -> SessionInfo {
-        let (recording, exporting) = {
+        let (recording, info) = {
             let state = self.shared.state.lock();
-            match &state.phase {
-                Phase::Running(recording) => (Some(Arc::clone(recording)), false),
-                Phase::Ending => (None, true),
-                Phase::Idle | Phase::Starting { .. } => (None, false),
-            }
+            let recording = match &state.phase {
+                Phase::Running(recording) => Some(Arc::clone(recording)),
+                Phase::Idle | Phase::Starting { .. } | Phase::Ending => None,
+            };
+            let info = SessionInfo {
+                running: None,
+                starting: matches!(state.phase, Phase::Starting { .. }),
+                exporting: matches!(state.phase, Phase::Ending),
+                unsaved: state.unsaved.len(),
+            };
+            (recording, info)
         };
         SessionInfo {
             running: recording.map(|recording| running_info(&recording)),
-            exporting,
+            ..info
         }
     }
 }

@@ -9,6 +9,7 @@ use super::recording::Recording;
 use super::report;
 use super::service::{Order, Phase, Shared};
 use super::unsaved::Unsaved;
+use crate::limits;
 
 /// How often a running session is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -26,6 +27,7 @@ enum Wake {
     TimeUp(Arc<Recording>),
     Displaced(Arc<Recording>),
     PythonLost(Requester, String),
+    PythonDoubted(Requester, u64),
     ShutDown,
     NothingLeft,
 }
@@ -64,6 +66,7 @@ fn work(shared: &Shared) {
                     Some(Notice::Stopped(DISPLACED.to_owned())),
                 );
             }
+            Wake::PythonDoubted(by, frames) => shared.send(&by, Notice::PythonDoubted(frames)),
             Wake::PythonLost(by, why) => shared.send(&by, Notice::PythonLost(why)),
             Wake::ShutDown => end(shared, &Requester::Console, None),
             Wake::NothingLeft => return,
@@ -76,14 +79,7 @@ fn end(shared: &Shared, by: &Requester, why: Option<Notice>) {
     if let Some(why) = why {
         shared.send(by, why);
     }
-    stop(
-        shared,
-        &StopRequest {
-            save_to_file: true,
-            comment: None,
-            requested_by: by.clone(),
-        },
-    );
+    stop(shared, &StopRequest::by_itself(by.clone()));
 }
 
 fn next(shared: &Shared) -> Wake {
@@ -105,6 +101,10 @@ fn next(shared: &Shared) -> Wake {
         }
         if recording.is_displaced() {
             return Wake::Displaced(Arc::clone(recording));
+        }
+        recording.look_after();
+        if let Some(frames) = recording.python_doubt_to_tell() {
+            return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
         if let Some(why) = recording.python_loss_to_tell() {
             return Wake::PythonLost(recording.request().requested_by.clone(), why);
@@ -142,7 +142,7 @@ fn start(shared: &Shared, request: StartRequest) {
 /// What there is to end.
 enum Ending {
     Session(Arc<Recording>),
-    Unsaved(Unsaved),
+    Unsaved,
 }
 
 /// Takes what is to be ended out of the state; `None` when there is nothing (a start that failed was told already).
@@ -150,7 +150,8 @@ fn take(shared: &Shared) -> Option<Ending> {
     let mut state = shared.state.lock();
     let ending = match std::mem::take(&mut state.phase) {
         Phase::Running(recording) => Ending::Session(recording),
-        _ => Ending::Unsaved(state.unsaved.take()?),
+        _ if state.unsaved.is_empty() => return None,
+        _ => Ending::Unsaved,
     };
     state.phase = Phase::Ending;
     Some(ending)
@@ -158,10 +159,13 @@ fn take(shared: &Shared) -> Option<Ending> {
 
 fn stop(shared: &Shared, request: &StopRequest) {
     let by = &request.requested_by;
-    let unsaved = match take(shared) {
+    let new = match take(shared) {
         Some(Ending::Session(recording)) => {
             let recorded = recording.finish();
             let ticks = shared.ticks.end();
+            if let Some(why) = recording.python_loss_to_tell() {
+                shared.send(by, Notice::PythonLost(why));
+            }
             shared.send(
                 by,
                 Notice::Exporting {
@@ -173,20 +177,41 @@ fn stop(shared: &Shared, request: &StopRequest) {
             if made.folded > 0 {
                 shared.send(by, Notice::Folded { frames: made.folded });
             }
-            made
+            Some(made)
         }
-        Some(Ending::Unsaved(unsaved)) => unsaved,
+        Some(Ending::Unsaved) => None,
         None => return,
     };
-    let (notice, unsaved) = match report::save(&shared.folder, unsaved) {
-        Ok(notice) => (notice, None),
-        Err((notice, unsaved)) => (notice, Some(unsaved)),
-    };
-    let mut state = shared.state.lock();
-    state.phase = Phase::Idle;
-    state.unsaved = unsaved.or(state.unsaved.take());
-    drop(state);
-    shared.send(by, notice);
+    let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
+    waiting.extend(new);
+    save(shared, by, waiting);
+    shared.state.lock().phase = Phase::Idle;
+}
+
+/// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why.
+fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
+    let mut waiting = waiting.into_iter();
+    while let Some(next) = waiting.next() {
+        match report::save(&shared.folder, next) {
+            Ok(notice) => shared.send(by, notice),
+            Err(failed) => {
+                let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();
+                let excess = kept.len().saturating_sub(limits::UNSAVED_PROFILES);
+                kept.drain(..excess);
+                let mut state = shared.state.lock();
+                // Nobody asks again after the plugin's end.
+                let number = if state.shutting_down { 0 } else { kept.len() };
+                state.unsaved = kept;
+                drop(state);
+                let notice = Notice::SaveFailed {
+                    reason: failed.reason,
+                    kept: number,
+                    dropped: excess > 0,
+                };
+                return shared.send(by, notice);
+            }
+        }
+    }
 }
 
 fn cancel(shared: &Shared, by: &Requester) {
@@ -195,7 +220,7 @@ fn cancel(shared: &Shared, by: &Requester) {
             drop(recording.finish());
             shared.ticks.end();
         }
-        Some(Ending::Unsaved(unsaved)) => drop(unsaved),
+        Some(Ending::Unsaved) => shared.state.lock().unsaved.clear(),
         None => return,
     }
     shared.state.lock().phase = Phase::Idle;

@@ -14,11 +14,11 @@
 //! **Assumptions.** Only the thread that claimed the stack calls `enter`, `leave` and `seed`. A second writer could not break memory safety,
 //! only the contents.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::reader::{ReadBuffer, ShadowRead};
-use crate::limits::PYTHON_FRAMES;
-use crate::model::{CodeId, PythonEntry};
+use crate::limits::{AUDIT_NANOS, PLACING_TRIES, PYTHON_FRAMES};
+use crate::model::{CodeId, MonotonicNanos, PythonEntry};
 use crate::sync::{SeqStack, State};
 
 /// Entries in store: the floor and the visible frames.
@@ -44,6 +44,13 @@ pub struct ShadowStack {
     truncations: AtomicU64,
     stale_dropped: AtomicU64,
     unmatched_leaves: AtomicU64,
+    /// A sample was taken and the stack is to be compared with the interpreter's own.
+    audit_wanted: AtomicBool,
+    /// When that was done last, in monotonic nanoseconds.
+    audited_at: AtomicU64,
+    /// Enter events that still take the long way in search of one from further out than `tried`.
+    tries: AtomicU32,
+    tried: AtomicU64,
     /// Each entry is an anchor and `tag << 32 | code id`. The first ones share a cache line with the above.
     entries: SeqStack<STORED>,
 }
@@ -83,6 +90,10 @@ impl ShadowStack {
             truncations: AtomicU64::new(0),
             stale_dropped: AtomicU64::new(0),
             unmatched_leaves: AtomicU64::new(0),
+            audit_wanted: AtomicBool::new(false),
+            audited_at: AtomicU64::new(0),
+            tries: AtomicU32::new(0),
+            tried: AtomicU64::new(0),
             entries: SeqStack::new(),
         }
     }
@@ -102,6 +113,106 @@ impl ShadowStack {
         self.truncations.store(0, Ordering::Relaxed);
         self.stale_dropped.store(0, Ordering::Relaxed);
         self.unmatched_leaves.store(0, Ordering::Relaxed);
+        self.audit_wanted.store(false, Ordering::Relaxed);
+        self.audited_at.store(0, Ordering::Relaxed);
+        self.tries.store(0, Ordering::Relaxed);
+    }
+
+    /// Handler, on the stack's own thread: lets the next enter take the long way, where [`ShadowStack::take_audit_request`] finds what was asked
+    /// for; not more often than [`AUDIT_NANOS`] allows. The short way pays nothing for it: it looks at `known_length` anyway.
+    #[inline]
+    pub(super) fn ask_for_audit(&self, now: MonotonicNanos) {
+        // Relaxed, all of it: one thread, whose writer this handler interrupts. A writer that was about to raise `known_length` undoes the
+        // request, and the next sample asks again.
+        if now.0.saturating_sub(self.audited_at.load(Ordering::Relaxed)) >= AUDIT_NANOS {
+            self.audit_wanted.store(true, Ordering::Relaxed);
+            self.known_length.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether an audit is wanted at this enter event; if a sample wanted it, it is taken as done at `now()`.
+    pub fn take_audit_request(&self, anchor: u64, now: impl FnOnce() -> MonotonicNanos) -> bool {
+        // Relaxed, all of it: this thread and its handler.
+        if self.audit_wanted.load(Ordering::Relaxed) {
+            self.audited_at.store(now().0, Ordering::Relaxed);
+            self.audit_wanted.store(false, Ordering::Relaxed);
+            self.tries.store(0, Ordering::Relaxed);
+            self.back_to_the_short_way();
+            return true;
+        }
+        match self.tries.load(Ordering::Relaxed) {
+            0 => false,
+            tries => {
+                self.tries.store(tries - 1, Ordering::Relaxed);
+                if tries == 1 {
+                    self.back_to_the_short_way();
+                }
+                anchor > self.tried.load(Ordering::Relaxed)
+            }
+        }
+    }
+
+    /// Frames without an anchor could not be placed by an event from `anchor`: some of the next enter events are looked at, in case one comes
+    /// from further out.
+    pub fn try_from_further_out(&self, anchor: u64) {
+        // Relaxed: this thread's own.
+        self.tried.store(anchor, Ordering::Relaxed);
+        self.tries.store(PLACING_TRIES, Ordering::Relaxed);
+        self.known_length.store(0, Ordering::Relaxed);
+    }
+
+    fn back_to_the_short_way(&self) {
+        // Relaxed: this thread and its handler.
+        let deepest = self.deepest.load(Ordering::Relaxed);
+        if deepest > 0 {
+            self.known_length
+                .store((deepest + 1).min(STORED as u32), Ordering::Relaxed);
+        }
+    }
+
+    /// What the writer sees of its own frames, outermost first: tag, and whether the anchor is known. Without hidden frames.
+    pub fn tags(&self) -> impl Iterator<Item = (u32, bool)> {
+        let stored = self.entries.state().length().min(STORED as u32);
+        (EMPTY..stored)
+            .filter_map(|index| self.entries.entry(index))
+            .map(|[anchor, word]| (tag_of(word), anchor != UNANCHORED))
+    }
+
+    /// Takes out the stored frames that `keep(index)` does not want; hidden frames go with the last stored one. Meanwhile readers see fewer
+    /// frames, never others.
+    pub fn retain(&self, mut keep: impl FnMut(usize) -> bool) {
+        let stored = self.entries.state().length().min(STORED as u32);
+        let first = (EMPTY..stored).find(|index| !keep((index - EMPTY) as usize));
+        let Some(first) = first else { return };
+        let kept: Vec<[u64; 2]> = (first + 1..stored)
+            .filter(|index| keep((index - EMPTY) as usize))
+            .filter_map(|index| self.entries.entry(index))
+            .collect();
+        self.entries.truncate(self.entries.state(), first);
+        for entry in kept {
+            self.entries.push(self.entries.state(), entry);
+        }
+    }
+
+    /// Gives `anchor` to the outermost `frames` that have none yet, and tells how many those were.
+    pub fn place(&self, anchor: u64, frames: usize) -> u32 {
+        let length = self.entries.state().length();
+        if length < EMPTY || length > STORED as u32 {
+            return 0;
+        }
+        let mut all: Vec<[u64; 2]> = (EMPTY..length).filter_map(|index| self.entries.entry(index)).collect();
+        let mut placed = 0;
+        for entry in all.iter_mut().take(frames).filter(|entry| entry[0] == UNANCHORED) {
+            entry[0] = anchor;
+            placed += 1;
+        }
+        if placed > 0 {
+            self.entries.truncate(self.entries.state(), EMPTY);
+            for entry in all {
+                self.entries.push(self.entries.state(), entry);
+            }
+        }
+        placed
     }
 
     /// The ordinary case of [`ShadowStack::enter`]; `false` when it is not ordinary, and nothing was done.
@@ -187,7 +298,7 @@ impl ShadowStack {
     }
 
     /// Drops the entries that are deeper than `anchor`, hidden ones included.
-    fn drop_deeper_than(&self, anchor: u64) {
+    pub fn drop_deeper_than(&self, anchor: u64) {
         let state = self.entries.state();
         let length = state.length();
         let mut kept = length;

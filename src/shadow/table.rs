@@ -1,12 +1,12 @@
 //! The process-wide table of shadow stacks.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::index::TidIndex;
 use super::reader::{ReadBuffer, ShadowRead};
 use super::stack::ShadowStack;
 use crate::limits::PYTHON_THREADS;
-use crate::model::Tid;
+use crate::model::{MonotonicNanos, Tid};
 
 /// All threads' shadow stacks. About a megabyte of zeroes, of which only the pages in use are ever backed by memory; it is never freed, so a
 /// straggling callback or handler can touch nothing that is gone.
@@ -20,6 +20,10 @@ pub struct ShadowTable {
     claimed: AtomicU32,
     /// Claims that found none free.
     refused: AtomicU64,
+    /// Claims of a thread id that had a stack already: the kernel has given a dead thread's id to a new one.
+    reused: AtomicU64,
+    /// The stacks are no longer what runs; readers get none.
+    distrusted: AtomicBool,
     stacks: [ShadowStack; PYTHON_THREADS],
 }
 
@@ -30,6 +34,8 @@ pub struct ShadowFigures {
     pub threads: u32,
     /// Threads that found none free.
     pub refused: u64,
+    /// Threads that got the id of a dead one.
+    pub reused: u64,
     /// Deepest stack, hidden frames included.
     pub deepest: u32,
     /// How often a stack went beyond the cap.
@@ -55,6 +61,8 @@ impl ShadowTable {
             index: TidIndex::new(),
             claimed: AtomicU32::new(0),
             refused: AtomicU64::new(0),
+            reused: AtomicU64::new(0),
+            distrusted: AtomicBool::new(false),
             stacks: [const { ShadowStack::new() }; PYTHON_THREADS],
         }
     }
@@ -75,6 +83,10 @@ impl ShadowTable {
                 self.refused.fetch_add(1, Ordering::Relaxed);
             }
         }
+        if self.index.find(tid).is_some() {
+            // Relaxed: a figure.
+            self.reused.fetch_add(1, Ordering::Relaxed);
+        }
         // Without a slot too: a dead thread with the same id must not be taken for this one.
         self.index.set(tid, slot.map(|(number, _)| number));
         slot
@@ -83,10 +95,35 @@ impl ShadowTable {
     /// One bounded attempt to copy the stack of `tid`. Async-signal-safe: loads and stores only.
     #[inline]
     pub fn read(&self, tid: Tid, out: &mut ReadBuffer) -> ShadowRead {
+        // Relaxed: it takes effect soon; nothing else depends on it.
+        if self.distrusted.load(Ordering::Relaxed) {
+            return ShadowRead::NoStack;
+        }
         match self.index.find(tid).and_then(|slot| self.stacks.get(slot)) {
             Some(stack) => stack.read(out),
             None => ShadowRead::NoStack,
         }
+    }
+
+    /// Handler, on the thread `tid` itself: asks for an audit of its stack at its next enter event. Async-signal-safe.
+    #[inline]
+    pub fn ask_for_audit(&self, tid: Tid, now: MonotonicNanos) {
+        if let Some(stack) = self.index.find(tid).and_then(|slot| self.stacks.get(slot)) {
+            stack.ask_for_audit(now);
+        }
+    }
+
+    /// From now on, and until the next reset, readers get no frames: events no longer come as they should, so what is on the stacks is no longer
+    /// what runs.
+    pub fn distrust(&self) {
+        // Relaxed: see `read`.
+        self.distrusted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`ShadowTable::distrust`] was called since the last reset.
+    pub fn is_distrusted(&self) -> bool {
+        // Relaxed: see `read`.
+        self.distrusted.load(Ordering::Relaxed)
     }
 
     /// Frees all slots. No callback may run meanwhile; readers may.
@@ -96,6 +133,8 @@ impl ShadowTable {
         let claimed = self.claimed.load(Ordering::Relaxed) as usize;
         self.stacks.iter().take(claimed).for_each(ShadowStack::close);
         self.refused.store(0, Ordering::Relaxed);
+        self.reused.store(0, Ordering::Relaxed);
+        self.distrusted.store(false, Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
     }
 
@@ -106,6 +145,7 @@ impl ShadowTable {
         let none = ShadowFigures {
             threads,
             refused: self.refused.load(Ordering::Relaxed),
+            reused: self.reused.load(Ordering::Relaxed),
             ..ShadowFigures::default()
         };
         let stacks = self.stacks.iter().take(threads as usize);
@@ -151,6 +191,7 @@ mod tests {
         assert!(TABLE.claim(Tid::new(10)).is_none());
         assert_eq!(TABLE.read(Tid::new(10), &mut buffer), ShadowRead::NoStack);
         assert_eq!(TABLE.figures().refused, 1);
+        assert_eq!(TABLE.figures().reused, 2);
         assert_eq!(TABLE.figures().threads, PYTHON_THREADS as u32);
 
         TABLE.reset();

@@ -1,4 +1,5 @@
 """What the lifecycle test runs; it calls these functions one by one."""
+import asyncio
 import sys
 import threading
 
@@ -96,25 +97,81 @@ def misuse():
             assert callback(*arguments) is None, callback
 
 
+# Leave events that are lost for a while: what ran then stays on the shadow stack.
+def lost():
+    return 1
+
+
+def look():
+    check()
+
+
+def lose_leaves():
+    callback = M.register_callback(2, M.events.PY_RETURN, None)
+    for _ in range(3):
+        lost()
+    M.register_callback(2, M.events.PY_RETURN, callback)
+    check_lost()
+    look()
+    look()
+
+
+def lose_enters():
+    def inner():
+        M.register_callback(2, M.events.PY_START, callback)
+        check_lost()
+        look()
+
+    callback = M.register_callback(2, M.events.PY_START, None)
+    inner()
+    look()
+
+
+# An exception thrown through a generator that delegates: the interpreter lists that, and nothing runs it.
+def delegate():
+    def inner():
+        while True:
+            try:
+                yield
+            except KeyError:
+                check_lost()
+                lost()
+
+    def outer():
+        yield from inner()
+
+    g = outer()
+    next(g)
+    g.throw(KeyError)
+    look()
+
+
 # Eight busy threads.
 running = True
 
 
+def leaf(n):
+    return n
+
+
+def generator():
+    yield from map(leaf, range(3))
+
+
 def busy():
-    def leaf(n):
-        return n
-
-    def generator():
-        yield from map(leaf, range(3))
-
     while running:
         for n in range(50):
             leaf(n)
             list(generator())
 
 
+def references_of_busy():
+    return [sys.getrefcount(f.__code__) for f in (leaf, generator, busy, work, references_of_busy)]
+
+
 def begin_threads():
-    global threads
+    global threads, running
+    running = True
     threads = [threading.Thread(target=busy) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -128,6 +185,19 @@ def end_threads():
 
 
 # Sessions that begin in the middle of things; `begin` and `end` are the test's, `check` compares.
+def late_plain():
+    def inside(n):
+        if n:
+            return inside(n - 1)
+        begin()
+        look()
+        look()
+
+    inside(5)
+    look()
+    end()
+
+
 def late_nested():
     def inside(n):
         if n:
@@ -143,6 +213,7 @@ def late_nested():
 
     inside(3)
     check()
+    after()
     end()
 
 
@@ -184,8 +255,6 @@ def late_exception():
 
 
 def late_loop():
-    import asyncio
-
     async def child(n):
         check()
         await asyncio.sleep(0)

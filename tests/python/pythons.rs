@@ -9,6 +9,8 @@ pub struct Python {
     #[allow(dead_code)] // Each program that uses this file uses its own part.
     pub version: String,
     pub library: PathBuf,
+    /// The program, where there is one that runs as it is.
+    pub executable: Option<PathBuf>,
     pub home: PathBuf,
     /// For a Python that brings its own C library: the loader and the folder to run programs with.
     pub loader: Option<(PathBuf, PathBuf)>,
@@ -45,6 +47,7 @@ fn ask(executable: &Path, minor: &str) -> Option<Python> {
     (output.status.success() && version.starts_with(&format!("{minor}.")) && library.exists()).then(|| Python {
         version: version.to_owned(),
         library,
+        executable: Some(executable.to_owned()),
         home: PathBuf::from(home),
         loader: None,
     })
@@ -58,6 +61,7 @@ fn unpacked(tree: &Path, minor: &str) -> Option<Python> {
     (loader.exists() && library.exists()).then(|| Python {
         version: minor.to_owned(),
         library,
+        executable: None,
         home: tree.join("usr"),
         loader: Some((loader, libraries)),
     })
@@ -94,6 +98,19 @@ pub fn library_of_child() -> Option<PathBuf> {
     std::env::var_os(CHILD).map(PathBuf::from)
 }
 
+/// A command that runs the test `child` of this binary in a process of its own, with this CPython.
+#[allow(dead_code)]
+pub fn child_of(python: &Python) -> Command {
+    let mut command = python.this_program();
+    command
+        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, &python.library);
+    if let Some(executable) = &python.executable {
+        command.env("SPARK_TEST_EXECUTABLE", executable);
+    }
+    command
+}
+
 /// Runs the test `child` of this binary in a process of its own for every CPython from 3.12 on that is there, at least one. A child ends by
 /// printing "child is done".
 #[allow(dead_code)]
@@ -104,11 +121,7 @@ pub fn in_children() {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;
         };
-        let mut command = python.this_program();
-        command
-            .args(["child", "--exact", "--nocapture", "--test-threads=1"])
-            .env(CHILD, &python.library);
-        let output = command.output().unwrap();
+        let output = child_of(&python).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         println!(
             "--- {}\n{text}\n{}",

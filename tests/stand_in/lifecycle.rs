@@ -129,3 +129,75 @@ fn a_profile_that_cannot_be_written_is_kept_until_it_can() {
     assert!(again.contains("1 thread"), "{again}");
     server.stop_cleanly().unwrap();
 }
+
+#[test]
+fn with_all_tool_ids_taken_a_session_is_native_and_says_so_and_one_free_id_is_enough() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
+    let monitoring = "__import__('sys').monitoring";
+    let free = server
+        .ask(
+            &format!("!python [i for i in range(6) if {monitoring}.get_tool(i) is None and not {monitoring}.use_tool_id(i, 'occupant')]"),
+            "!python",
+        )
+        .unwrap();
+    assert!(free.contains('5'), "{free}");
+    let before = server.ask("!tools", "!tools").unwrap();
+    let answer = start(&mut server, "");
+    assert!(
+        answer.contains("native frames only: all six tool ids of sys.monitoring are in use by occupant"),
+        "{answer}"
+    );
+    server.run_for(Duration::from_secs(2)).unwrap();
+    let profile = stop(&mut server);
+    assert_sound(&profile);
+    assert!(profile.stacks().iter().all(|stack| !stack.has("[Python]")));
+    let said = profile.extra("Python attribution").unwrap().to_string();
+    assert!(said.contains("all six tool ids"), "{said}");
+    assert_eq!(server.ask("!tools", "!tools").unwrap(), before);
+
+    server
+        .ask(&format!("!python {monitoring}.free_tool_id(5)"), "!python")
+        .unwrap();
+    let answer = start(&mut server, "");
+    assert!(answer.contains("with Python functions"), "{answer}");
+    server.run_for(Duration::from_secs(3)).unwrap();
+    let info = server
+        .ask("spark profiler info", "compared with the interpreter")
+        .unwrap();
+    assert!(!info.contains("wrong"), "{info}");
+    let profile = stop(&mut server);
+    server.stop_cleanly().unwrap();
+    assert_sound(&profile);
+    assert!(
+        profile
+            .stacks()
+            .iter()
+            .any(|stack| stack.has("[Python] endstone_market."))
+    );
+    let audits = &profile.extra("Python attribution").unwrap()["comparisons with the interpreter"];
+    assert!(audits["made"].as_u64().unwrap() > 5, "{audits}");
+    assert_eq!(audits["showed a wrong frame"], 0, "{audits}");
+}
+
+#[test]
+fn callbacks_that_others_replace_during_a_session_are_noticed_and_told() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
+    start(&mut server, "");
+    server.run_for(Duration::from_secs(2)).unwrap();
+    let mark = server
+        .command("!python __import__('sys').monitoring.register_callback(2, __import__('sys').monitoring.events.PY_RETURN, None)")
+        .unwrap();
+    let told = server.wait_for_since(mark, "no longer recorded", ANSWER).unwrap();
+    assert!(told.contains("callbacks were replaced by other code"), "{told}");
+    let profile = stop(&mut server);
+    server.stop_cleanly().unwrap();
+    assert_sound(&profile);
+    let said = &profile.extra("Python attribution").unwrap()["state"];
+    assert_eq!(said, "degraded");
+}
