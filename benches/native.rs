@@ -1,4 +1,5 @@
-//! What the native capture costs: `cargo bench --bench native`. Prints one figure per line; nothing is asserted, for machines differ.
+//! What the native capture costs: `./dev bench`, or `cargo bench --bench native`. Prints a table; with SPARK_BENCH_JSON=FILE it writes the same as JSON. Nothing
+//! is asserted, for machines differ.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,13 +61,101 @@ fn fastest(depth: u32, mut walk: impl FnMut() -> u64) -> (f64, u64) {
     best
 }
 
-fn per_frame(name: &str, mut walk: impl FnMut() -> u64) {
+/// What was measured so far: name, value, unit.
+#[derive(Default)]
+struct Figures(Vec<(String, f64, &'static str)>);
+
+impl Figures {
+    fn add(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
+        let name = name.into();
+        println!("| {name} | {value:.2} {unit} |");
+        self.0.push((name, value, unit));
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let figures = self
+            .0
+            .iter()
+            .map(|(name, value, unit)| serde_json::json!({ "name": name, "value": value, "unit": unit }));
+        serde_json::json!({ "machine": machine(), "figures": figures.collect::<Vec<_>>() })
+    }
+}
+
+/// The processor, how many of it, and the kernel.
+fn machine() -> String {
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpus
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("unknown processor", |rest| rest.trim_start_matches([' ', '\t', ':']));
+    let count = cpus.lines().filter(|line| line.starts_with("processor")).count();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{count} x {model}, Linux {}", kernel.trim())
+}
+
+/// Nanoseconds per frame of a deep stack beyond those of a short one.
+fn per_frame(figures: &mut Figures, name: &str, mut walk: impl FnMut() -> u64) -> f64 {
     let (short, few) = fastest(40, &mut walk);
     let (long, many) = fastest(400, &mut walk);
-    println!(
-        "{name}: {:.1} ns per frame warm ({few} frames {short:.0} ns, {many} frames {long:.0} ns)",
-        (long - short) / (many - few) as f64
+    let nanos = (long - short) / (many - few) as f64;
+    figures.add(format!("one frame, warm: {name}"), nanos, "ns");
+    nanos
+}
+
+/// CPU time of our threads since `before`, as a share in percent of the time since `begun`.
+fn own_share(begun: Instant, before: u64) -> f64 {
+    (own_nanos() - before) as f64 / begun.elapsed().as_nanos() as f64 * 100.0
+}
+
+fn own_nanos() -> u64 {
+    endstone_spark::sys::thread::own_tids()
+        .into_iter()
+        .filter_map(task::cpu_nanos)
+        .sum()
+}
+
+/// The share of a core that the sampler and the reader of its samples take for threads that wait all the time. The reader here only counts; the session's
+/// merges and books as well.
+fn idle(figures: &mut Figures, count: usize) {
+    let (sleepers, releases): (Vec<_>, Vec<_>) = (0..count)
+        .map(|_| {
+            let (release, released) = mpsc::channel::<()>();
+            (
+                std::thread::spawn(move || {
+                    let _ = released.recv();
+                }),
+                release,
+            )
+        })
+        .unzip();
+    let options = SamplerOptions {
+        interval_nanos: 4_000_000,
+        threads: ThreadSelection::All,
+        ignore_sleeping: false,
+    };
+    let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
+    let mut samples = 0_u64;
+    for phase in ["in the first second", "later"] {
+        let (begun, before) = (Instant::now(), own_nanos());
+        let time = Duration::from_secs(if phase == "later" { 5 } else { 1 });
+        while begun.elapsed() < time {
+            source.drain(Duration::from_millis(50), &mut |_| samples += 1);
+        }
+        figures.add(
+            format!("{count} idle threads at 4 ms, sampler thread, {phase}"),
+            own_share(begun, before),
+            "% of a core",
+        );
+    }
+    let found = sampler.figures();
+    figures.add(
+        format!("{count} idle threads at 4 ms, rounds late"),
+        found.rounds_late as f64,
+        "",
     );
+    sampler.stop();
+    drop(releases);
+    sleepers.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 #[inline(never)]
@@ -78,7 +167,7 @@ fn ours(unwinder: &Unwinder, callers: &mut Vec<(u64, u64)>) -> u64 {
 }
 
 /// A thread that works 40 frames deep over memory that pushes everything else out of the caches, as a server does.
-fn handler(interval_micros: u64) {
+fn handler(figures: &mut Figures, interval_micros: u64) {
     static STOP: AtomicBool = AtomicBool::new(false);
     STOP.store(false, Ordering::Relaxed);
     let (report, reported) = mpsc::channel();
@@ -97,49 +186,85 @@ fn handler(interval_micros: u64) {
     let options = SamplerOptions {
         interval_nanos: interval_micros * 1_000,
         threads: ThreadSelection::Tids(vec![reported.recv().unwrap()]),
+        ignore_sleeping: false,
     };
     let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), own_nanos());
     let mut frames = 0;
     while begun.elapsed() < Duration::from_secs(5) {
         source.drain(Duration::from_millis(50), &mut |sample| frames = sample.native.len());
     }
-    let own: u64 = endstone_spark::sys::thread::own_tids()
-        .into_iter()
-        .filter_map(task::cpu_nanos)
-        .sum();
-    let figures = sampler.figures();
-    println!(
-        "handler at {interval_micros} us, {frames} frames: median {} ns, 99th percentile {} ns, {} samples, {} lost; sampler thread {:.2} % of a core",
-        figures.handler_median_nanos,
-        figures.handler_p99_nanos,
-        figures.samples,
-        figures.losses.total(),
-        own as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
+    let share = own_share(begun, before);
+    let found = sampler.figures();
+    let at = format!("at {} ms, {frames} frames", interval_micros as f64 / 1_000.0);
+    let micros = |nanos: u64| nanos as f64 / 1_000.0;
+    figures.add(
+        format!("handler {at}, median"),
+        micros(found.handler_median_nanos),
+        "us",
+    );
+    figures.add(
+        format!("handler {at}, 99th percentile"),
+        micros(found.handler_p99_nanos),
+        "us",
+    );
+    figures.add(
+        format!("handler {at}, share of the sampled thread's time"),
+        found.handler_median_nanos as f64 * found.samples as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
+        "%",
+    );
+    figures.add(format!("one busy thread {at}, sampler thread"), share, "% of a core");
+    figures.add(
+        format!("one busy thread {at}, samples lost"),
+        found.losses.total() as f64,
+        "",
     );
     sampler.stop();
     STOP.store(true, Ordering::Relaxed);
     thread.join().unwrap();
 }
 
-fn main() {
-    let unwinding = std::thread::spawn(|| {
-        let begun = Instant::now();
-        let unwinder = current_modules_unwinder();
-        println!(
-            "module list and unwind data: {:.1} ms",
-            begun.elapsed().as_secs_f64() * 1e3
-        );
-        let mut callers = Vec::with_capacity(1_000);
-        per_frame("ours", || ours(&unwinder, &mut callers));
-        per_frame("libgcc", || {
-            let mut frames = 0_u64;
-            // SAFETY: the callback has the declared type and gets the counter.
-            unsafe { _Unwind_Backtrace(count, (&raw mut frames).cast()) };
-            frames
-        });
+fn unwinding(figures: &mut Figures) {
+    let begun = Instant::now();
+    let unwinder = current_modules_unwinder();
+    figures.add(
+        "module list and copies of unwind data, this program, once",
+        begun.elapsed().as_secs_f64() * 1e3,
+        "ms",
+    );
+    let mut callers = Vec::with_capacity(1_000);
+    let own = per_frame(figures, "this profiler", || ours(&unwinder, &mut callers));
+    let libgcc = per_frame(figures, "libgcc's _Unwind_Backtrace", || {
+        let mut frames = 0_u64;
+        // SAFETY: the callback has the declared type and gets the counter.
+        unsafe { _Unwind_Backtrace(count, (&raw mut frames).cast()) };
+        frames
     });
-    unwinding.join().unwrap();
-    handler(4_000);
-    handler(1_000);
+    per_frame(figures, "the backtrace crate", || {
+        let mut frames = 0_u64;
+        backtrace::trace(|_| {
+            frames += 1;
+            true
+        });
+        frames
+    });
+    figures.add("libgcc's time for a frame over ours", libgcc / own, "times");
+}
+
+fn main() {
+    println!("{}\n\n| what | figure |\n|---|---|", machine());
+    let mut figures = Figures::default();
+    // On a thread of its own: its stack begins where the library says.
+    figures = std::thread::spawn(move || {
+        unwinding(&mut figures);
+        figures
+    })
+    .join()
+    .unwrap();
+    handler(&mut figures, 4_000);
+    handler(&mut figures, 1_000);
+    idle(&mut figures, 200);
+    if let Some(path) = std::env::var_os("SPARK_BENCH_JSON") {
+        std::fs::write(path, format!("{:#}\n", figures.json())).unwrap();
+    }
 }

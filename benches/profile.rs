@@ -170,6 +170,7 @@ fn metadata() -> ProfileMetadata {
         brand: "Endstone".to_owned(),
         selection: ThreadSelection::All,
         view: View::default(),
+        ignore_sleeping: false,
         server_sha256: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),

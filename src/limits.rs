@@ -112,8 +112,8 @@ pub const UNWIND_CONTEXTS: usize = 8;
 /// Rules one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
 pub const CACHED_RULES: usize = 4096;
 
-/// Capture slots: requests that can be open at the same time.
-pub const CAPTURE_SLOTS: usize = 64;
+/// Capture slots: requests that can be open at the same time. With all threads of a server selected, each may have one; 17 KB each.
+pub const CAPTURE_SLOTS: usize = 256;
 
 /// Stack that must be left below the interrupted frame for the handler to work, in bytes.
 pub const HANDLER_STACK_BYTES: u64 = 32 << 10;
@@ -174,6 +174,27 @@ pub const STOP_NANOS: u64 = 200_000_000;
 
 /// Longest wait for an answer that has not begun when the sampler stops, in nanoseconds: a thread that runs has begun long before.
 pub const STOP_ANSWER_NANOS: u64 = 10_000_000;
+
+/// Longest distance between two looks at a thread that has not run for long, in nanoseconds. Looks at one that runs are never further apart than the
+/// interval asks for.
+pub const IDLE_LOOK_NANOS: u64 = 64_000_000;
+
+/// Looks in a row at which a thread had not run, before the distance of looks at it doubles: at 4 ms a thread that works once a tick (50 ms) is never among
+/// these.
+pub const IDLE_LOOKS: u32 = 16;
+
+/// How often each thread's name is read, in nanoseconds; that of a thread younger than this is read whenever threads are looked at, because most threads get
+/// their name a moment after their birth.
+pub const NAMES_CHECK_NANOS: u64 = 1_000_000_000;
+
+/// Threads that are sampled at a time. Linux servers have some hundred; each costs a file descriptor, so a program with more of them keeps its own.
+pub const SAMPLED_THREADS: usize = 1024;
+
+/// Threads that ended during a session and have a tree of their own; later ones share. More would not be looked at one by one.
+pub const ENDED_THREADS: usize = 500;
+
+/// Size of one compiled pattern for thread names, in bytes. Useful ones take a few thousand; `a{2000}{2000}` would take all memory.
+pub const PATTERN_BYTES: usize = 64 << 10;
 
 /// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
 pub const SLEEP_NANOS: u64 = 50_000_000;

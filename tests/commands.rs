@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 
 use endstone_spark::command::{Audience, run};
-use endstone_spark::model::{Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
+use endstone_spark::model::{
+    Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice, ThreadNames,
+};
 use endstone_spark::session::{Control, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
 
 /// What the session answers, and what it was asked for.
@@ -23,14 +25,21 @@ impl Session {
 
 impl Control for Session {
     fn start(&self, request: StartRequest) -> Result<(), Refusal> {
-        let view = match (request.view.grouping, request.view.show_interpreter) {
-            (Grouping::ByPool, false) => String::new(),
-            (grouping, show_interpreter) => format!(" {grouping:?} {show_interpreter}"),
-        };
-        self.answer(format!(
-            "start {} {:?}{view}",
-            request.interval_micros, request.timeout_seconds
-        ))
+        let mut asked = format!("start {} {:?}", request.interval_micros, request.timeout_seconds);
+        match &request.threads {
+            ThreadChoice::Server => {}
+            ThreadChoice::All => asked += " all",
+            ThreadChoice::Named(names @ ThreadNames::Exact(_)) => asked += &format!(" exact {:?}", names.texts()),
+            ThreadChoice::Named(names @ ThreadNames::Patterns(_)) => asked += &format!(" regex {:?}", names.texts()),
+        }
+        if request.ignore_sleeping {
+            asked += " awake";
+        }
+        match (request.view.grouping, request.view.show_interpreter) {
+            (Grouping::ByPool, false) => {}
+            (grouping, show_interpreter) => asked += &format!(" {grouping:?} {show_interpreter}"),
+        }
+        self.answer(asked)
     }
     fn stop(&self, request: StopRequest) -> Result<(), Refusal> {
         self.answer(format!("stop {} {:?}", request.save_to_file, request.comment))
@@ -74,6 +83,7 @@ const HELP: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " profiles this server. Commands:
     /spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread
+    ... start [--thread NAME]... [--regex] [--ignore-sleeping]: other threads (* for all, with --regex by pattern); leave out waiting
     ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--save-to-file] [--comment \"TEXT\"]: stop, and save the profile to a file
     /spark profiler info: show how the profiler is doing
@@ -86,6 +96,7 @@ const STOPPED_TO_FILE: &str = "[⚡] Stopping the profiler. The profile will be 
 const CANCELLED: &str = "[⚡] Stopping the profiler without saving anything.";
 const IDLE: &str = "[⚡] The profiler is not running. Start it with /spark profiler start.";
 const INTERVAL: &str = "[⚡] --interval must be a number of milliseconds from 0.1 to 1000.";
+const THREAD: &str = "[⚡] --thread needs the name of a thread, or * for all. It may be given several times.";
 const TIMEOUT: &str = "[⚡] --timeout must be a whole number of seconds from 11 to 86400.";
 const COMMENT: &str = "[⚡] --comment needs a text of 1 to 500 characters, for example --comment \"lag at spawn\".";
 const QUOTE: &str = "[⚡] A quote is not closed. Write texts as \"like this\".";
@@ -100,6 +111,24 @@ const GOOD: &[(&str, &str, &str)] = &[
     ("profiler\tstart", "start 4000 None", STARTED_4),
     ("profiler start --interval 4", "start 4000 None", STARTED_4),
     ("profiler start --interval=4", "start 4000 None", STARTED_4),
+    ("profiler start --thread *", "start 4000 None all", STARTED_4),
+    ("profiler start --thread a --thread=*", "start 4000 None all", STARTED_4),
+    ("profiler start --thread * --regex", "start 4000 None all", STARTED_4),
+    (
+        "profiler start --thread \"IO Thread\" --THREAD net",
+        "start 4000 None exact [\"IO Thread\", \"net\"]",
+        STARTED_4,
+    ),
+    (
+        "profiler start --thread IO Thread",
+        "start 4000 None exact [\"IO Thread\"]",
+        STARTED_4,
+    ),
+    (
+        "profiler start --regex --thread worker-[0-9]+ --ignore-sleeping",
+        "start 4000 None regex [\"worker-[0-9]+\"] awake",
+        STARTED_4,
+    ),
     (
         "profiler start --show-interpreter",
         "start 4000 None ByPool true",
@@ -235,7 +264,7 @@ const OTHER: &[(&str, &str)] = &[
     ("--help", "[⚡] Unknown command \"--help\". Use: help, profiler."),
     (
         "profiler start help",
-        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "help profiler",
@@ -261,24 +290,20 @@ const OTHER: &[(&str, &str)] = &[
     ("profiler --interval 4", NO_ACTION),
     // Not options.
     (
-        "profiler start --thread *",
-        "[⚡] \"profiler start\" has no option --thread. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
         "profiler start --comment x",
-        "[⚡] \"profiler start\" has no option --comment. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --comment. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --intervall 4",
-        "[⚡] \"profiler start\" has no option --intervall. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --",
-        "[⚡] \"profiler start\" has no option --. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --=4",
-        "[⚡] \"profiler start\" has no option --. Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler stop --interval 4",
@@ -298,15 +323,15 @@ const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler start 4",
-        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start -interval 4",
-        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start \"--interval\" 4",
-        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler stop --save-to-file yes",
@@ -316,6 +341,18 @@ const OTHER: &[(&str, &str)] = &[
     // Not values.
     ("profiler start --interval", INTERVAL),
     ("profiler start --interval=", INTERVAL),
+    ("profiler start --thread", THREAD),
+    ("profiler start --thread \"\"", THREAD),
+    ("profiler start --thread --regex", THREAD),
+    (
+        "profiler start --regex",
+        "[⚡] --regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.",
+    ),
+    ("profiler start --thread a --regex b", "[⚡] --regex takes no value."),
+    (
+        "profiler start --ignore-sleeping yes",
+        "[⚡] --ignore-sleeping takes no value.",
+    ),
     ("profiler start --interval --timeout 30", INTERVAL),
     ("profiler start --interval $(sleep 5)", INTERVAL),
     ("profiler start --timeout 30 --interval", INTERVAL),
@@ -629,4 +666,32 @@ fn players_get_the_same_words_in_colour() {
             assert_eq!(plain, line.render(Audience::Console));
         }
     }
+}
+
+#[test]
+fn a_pattern_that_is_none_is_refused_with_the_reason() {
+    let (text, asked) = answer(&Session::default(), "profiler start --thread ( --regex");
+    assert!(text.starts_with("[⚡] \"(\" is not a pattern: "), "{text}");
+    assert!(text.ends_with('.') && !text.contains('\n'), "{text}");
+    assert!(asked.is_empty());
+}
+
+#[test]
+fn a_stretched_interval_is_said() {
+    let mut info = running();
+    info.sampler.rounds = 1_000;
+    info.sampler.rounds_late = 400;
+    info.sampler.interval_nanos = info.interval_micros * 1_500;
+    let session = |info: RunningInfo| Session {
+        info: SessionInfo {
+            running: Some(info),
+            exporting: false,
+        },
+        ..Session::default()
+    };
+    let (text, _) = answer(&session(info.clone()), "profiler info");
+    assert!(text.contains("The interval is stretched to 6 ms: "), "{text}");
+    info.sampler.rounds_late = 10;
+    let (text, _) = answer(&session(info), "profiler info");
+    assert!(!text.contains("stretched"), "{text}");
 }

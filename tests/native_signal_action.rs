@@ -167,6 +167,7 @@ fn the_signal_stays_usable_for_others() {
         endstone_spark::native::SamplerOptions {
             interval_nanos: 1_000_000,
             threads: own(),
+            ignore_sleeping: false,
         },
         endstone_spark::shadow::ShadowTable::global(),
     );

@@ -1,4 +1,5 @@
-//! Everything a large server does to its own address space, under dense sampling: nothing crashes, hangs or stands still.
+//! Everything a large server does to its own address space, under dense sampling: nothing crashes, hangs or stands still. `SPARK_TORTURE_SECONDS=60` makes it
+//! last that long instead of some seconds.
 
 mod native_support;
 
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use endstone_spark::model::StackEnd;
 use endstone_spark::native::ThreadSelection;
-use native_support::{start, this_thread};
+use native_support::{start, this_thread, torture_time};
 
 fn build_library() -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/churned_library.c");
@@ -89,16 +90,52 @@ fn executes() {
     assert!(Command::new("true").status().unwrap().success());
 }
 
-extern "C" fn on_foreign(_: i32) {
-    FOREIGN.fetch_add(1, Ordering::Relaxed);
+extern "C" fn on_foreign(signal: i32) {
+    let counter = if signal == libc::SIGPROF {
+        &CALLED
+    } else {
+        &ON_OTHER_STACK
+    };
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
-static FOREIGN: AtomicU64 = AtomicU64::new(0);
+/// `SIGPROF`s that were raised, and calls of the handler that was there before us.
+static RAISED: AtomicU64 = AtomicU64::new(0);
+static CALLED: AtomicU64 = AtomicU64::new(0);
+static ON_OTHER_STACK: AtomicU64 = AtomicU64::new(0);
+
+/// One long sleep after some work; again after a signal.
+fn naps() {
+    allocations();
+    NAPS.fetch_add(1, Ordering::Relaxed);
+    let begun = Instant::now();
+    let length = Duration::from_millis(10);
+    while let Some(left) = length.checked_sub(begun.elapsed()) {
+        sleep_once(left, &NAPS_CUT);
+    }
+}
+
+/// Sleeps; counts when a signal ended it.
+#[inline(never)]
+fn sleep_once(time: Duration, cut: &AtomicU64) {
+    let time = libc::timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    // SAFETY: a valid time, and no place for the rest is wanted.
+    let interrupted = unsafe { libc::nanosleep(&time, std::ptr::null_mut()) } != 0;
+    cut.fetch_add(u64::from(interrupted), Ordering::Relaxed);
+}
+
+static NAPS: AtomicU64 = AtomicU64::new(0);
+static NAPS_CUT: AtomicU64 = AtomicU64::new(0);
+static LONG_SLEEP_CUT: AtomicU64 = AtomicU64::new(0);
 
 /// Raises `SIGPROF` itself, runs a handler on an alternate stack and reads the clock.
 fn signals() {
     // SAFETY: both signals have handlers.
     unsafe {
+        RAISED.fetch_add(1, Ordering::Relaxed);
         libc::raise(libc::SIGPROF);
         libc::raise(libc::SIGUSR2);
     }
@@ -126,6 +163,9 @@ fn a_storm_is_survived() {
         Box::new(exceptions),
         Box::new(allocations),
         Box::new(allocations),
+        Box::new(allocations),
+        Box::new(allocations),
+        Box::new(naps),
         Box::new(forks),
         Box::new(executes),
         Box::new(signals),
@@ -148,7 +188,17 @@ fn a_storm_is_survived() {
             (thread, progress)
         })
         .collect();
-    let tids = workers.iter().map(|_| reported.recv().unwrap()).collect();
+    let mut tids: Vec<_> = workers.iter().map(|_| reported.recv().unwrap()).collect();
+    // One that stays where it is for all that time.
+    let long_sleeper = std::thread::spawn(move || {
+        report.send(this_thread()).unwrap();
+        let begun = Instant::now();
+        let length = torture_time(5) + Duration::from_secs(1);
+        while let Some(left) = length.checked_sub(begun.elapsed()) {
+            sleep_once(left, &LONG_SLEEP_CUT);
+        }
+    });
+    tids.push(reported.recv().unwrap());
 
     let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(tids));
     let (mut samples, mut rooted, mut in_library) = (0_u64, 0_u64, 0_u64);
@@ -159,9 +209,9 @@ fn a_storm_is_survived() {
             .map(|(_, progress)| progress.load(Ordering::Relaxed))
             .min()
     };
-    while begun.elapsed() < Duration::from_secs(5) || samples < 3_000 || least(&workers) < Some(20) || in_library < 50 {
+    while begun.elapsed() < torture_time(5) || samples < 3_000 || least(&workers) < Some(20) || in_library < 50 {
         assert!(
-            begun.elapsed() < Duration::from_secs(90),
+            begun.elapsed() < torture_time(5) + Duration::from_secs(90),
             "{samples} samples, least progress {:?}",
             least(&workers)
         );
@@ -175,7 +225,9 @@ fn a_storm_is_survived() {
         });
     }
     assert!(sampler.stop().signal_restored);
+    let figures = sampler.figures();
     stop.store(true, Ordering::Relaxed);
+    long_sleeper.join().unwrap();
     workers.into_iter().for_each(|(thread, _)| thread.join().unwrap());
     // A library that was loaded a moment ago is not known for up to 200 ms; its frames then end a stack with a reason.
     assert!(rooted * 100 >= samples * 50, "{rooted} of {samples}");
@@ -188,7 +240,23 @@ fn a_storm_is_survived() {
         churned <= 64,
         "one library is not a new module each time it is loaded: {churned}"
     );
-    assert!(FOREIGN.load(Ordering::Relaxed) > 0);
+    let [raised, called, naps, naps_cut, long_cut, other_stack] =
+        [&RAISED, &CALLED, &NAPS, &NAPS_CUT, &LONG_SLEEP_CUT, &ON_OTHER_STACK]
+            .map(|counter| counter.load(Ordering::Relaxed));
+    eprintln!(
+        "{samples} samples, {rooted} with root, {in_library} in the library; {called} calls for {raised} foreign signals; {naps_cut} of {naps} naps and \
+         {long_cut} long sleeps cut short, {} counted; losses {:?}",
+        figures.interrupted_calls, figures.losses,
+    );
+    // One that is pending already is not queued twice, by the kernel's rules.
+    assert!(
+        called <= raised && called * 100 >= raised * 99,
+        "called {called} times for {raised}"
+    );
+    assert!(other_stack > 0);
+    assert!(naps_cut <= naps, "{naps_cut} interruptions in {naps} naps");
+    assert!(long_cut <= 1, "{long_cut} interruptions of one long sleep");
+    assert!(figures.interrupted_calls >= naps_cut + long_cut);
 }
 
 fn library_path() -> PathBuf {

@@ -58,6 +58,7 @@ fn with_session(python: &Interpreter, modules: &str) {
     let options = SamplerOptions {
         interval_nanos: 2_000_000,
         threads: ThreadSelection::Tids(vec![endstone_spark::sys::thread::current_tid()]),
+        ignore_sleeping: false,
     };
     let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
     let reader = std::thread::spawn(move || while source.drain(Duration::from_millis(100), &mut |_| {}) {});

@@ -108,6 +108,7 @@ fn sample<T>(act: impl FnOnce() -> T) -> (T, Sampled) {
     let options = SamplerOptions {
         interval_nanos: 500_000,
         threads: ThreadSelection::Tids(vec![current_tid()]),
+        ignore_sleeping: false,
     };
     let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
     let reader = std::thread::spawn(move || {

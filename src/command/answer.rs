@@ -36,6 +36,10 @@ pub(super) fn help() -> Vec<Line> {
             "start sampling the server thread",
         ),
         entry(
+            "... start [--thread NAME]... [--regex] [--ignore-sleeping]",
+            "other threads (* for all, with --regex by pattern); leave out waiting",
+        ),
+        entry(
             "... start [--not-combined] [--combine-all] [--show-interpreter]",
             "one tree per thread, one for all; keep Python's own call functions",
         ),
@@ -132,8 +136,24 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
         return lines;
     };
     let mut lines = vec![progress(running), python_state(&running.python)];
+    lines.extend(stretched(running));
     lines.extend(losses(running));
     lines
+}
+
+/// One line when samples are further apart than asked for: one round in twenty, and by more than a twentieth on average.
+fn stretched(running: &RunningInfo) -> Option<Line> {
+    let sampler = &running.sampler;
+    let asked_nanos = running.interval_micros * 1_000;
+    if sampler.rounds_late * 20 < sampler.rounds || sampler.interval_nanos * 20 < asked_nanos * 21 {
+        return None;
+    }
+    Some(
+        Line::continued()
+            .text("The interval is stretched to ")
+            .value(interval(sampler.interval_nanos / 1_000))
+            .text(": asking all threads takes longer than that, or the machine is busy."),
+    )
 }
 
 fn progress(running: &RunningInfo) -> Line {
@@ -225,11 +245,12 @@ pub fn answer_notice(notice: &Notice) -> Line {
             threads,
             python,
         } => {
-            let line = Line::new()
-                .good("The profiler is running: ")
-                .value(counted(u64::from(*threads), "thread"))
-                .text(", one sample every ")
-                .value(interval(*interval_micros));
+            let line = Line::new().good("The profiler is running: ");
+            let line = match threads {
+                0 => line.text("no thread has such a name yet; one that gets it joins"),
+                threads => line.value(counted(u64::from(*threads), "thread")),
+            };
+            let line = line.text(", one sample every ").value(interval(*interval_micros));
             match python {
                 PythonState::Absent => line.text(", native frames only (no Python in this server)."),
                 PythonState::Active => line.text(", with Python functions."),

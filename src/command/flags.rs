@@ -12,6 +12,9 @@ pub(super) struct Flag {
     pub(super) value: Option<String>,
 }
 
+/// Flags that may be given several times with different values.
+const REPEATABLE: [&str; 1] = ["thread"];
+
 /// Reads `--name value`, `--name=value` and `--name several words`. A flag may be repeated with the same value; with another it is
 /// refused. `action` is what they belong to.
 pub(super) fn group(action: &'static str, tokens: &[Token]) -> Result<Vec<Flag>, ParseError> {
@@ -57,6 +60,7 @@ pub(super) fn group(action: &'static str, tokens: &[Token]) -> Result<Vec<Flag>,
 fn close(flags: &mut Vec<Flag>, flag: Option<Flag>) -> Result<(), ParseError> {
     let Some(flag) = flag else { return Ok(()) };
     match flags.iter().find(|earlier| earlier.name == flag.name) {
+        Some(_) if REPEATABLE.contains(&flag.name.as_str()) => flags.push(flag),
         Some(earlier) if *earlier == flag => {}
         Some(_) => return Err(ParseError::Contradiction(flag.name)),
         None => flags.push(flag),

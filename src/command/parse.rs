@@ -5,7 +5,7 @@ use super::flags::{self, Flag};
 use super::tokens;
 use super::view;
 use crate::limits;
-use crate::model::View;
+use crate::model::{NamePattern, ThreadChoice, ThreadNames, View};
 
 /// What was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,10 @@ pub enum ProfilerCommand {
         interval_micros: u64,
         /// Seconds after which it stops by itself.
         timeout_seconds: Option<u64>,
+        /// Which threads.
+        threads: ThreadChoice,
+        /// Leave out the time in which threads wait.
+        ignore_sleeping: bool,
         /// What the profile will show.
         view: View,
     },
@@ -88,6 +92,20 @@ pub enum ParseError {
         limits::MAX_TIMEOUT_SECONDS
     )]
     Timeout,
+    /// Without a name.
+    #[error("--thread needs the name of a thread, or * for all. It may be given several times.")]
+    Thread,
+    /// Alone.
+    #[error("--regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.")]
+    RegexAlone,
+    /// Not a pattern.
+    #[error("\"{}\" is not a pattern: {}.", echo(.pattern), echo_reason(.reason))]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Both.
     #[error("--not-combined and --combine-all exclude each other. Give one of them.")]
     Grouping,
@@ -106,9 +124,16 @@ fn echo(text: &str) -> String {
     clean_text(text, limits::ECHO_CHARS)
 }
 
+fn echo_reason(text: &str) -> String {
+    let text = clean_text(text, limits::COMMENT_CHARS);
+    text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
 fn allowed_flags(action: &str) -> &'static str {
     match action {
-        START => "Use: --interval MS, --timeout SECONDS, --not-combined, --combine-all, --show-interpreter.",
+        START => {
+            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter."
+        }
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         _ => "It takes nothing more.",
     }
@@ -171,6 +196,9 @@ fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
 fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     let mut interval_micros = limits::DEFAULT_INTERVAL_MICROS;
     let mut timeout_seconds = None;
+    let mut names = Vec::new();
+    let mut regex = false;
+    let mut ignore_sleeping = false;
     let mut view = View::default();
     for flag in flags {
         if view::apply(flag, &mut view)? {
@@ -180,6 +208,10 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
         match flag.name.as_str() {
             "interval" => interval_micros = micros(value).ok_or(ParseError::Interval)?,
             "timeout" => timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
+            "thread" if value.is_empty() => return Err(ParseError::Thread),
+            "thread" => names.push(value.to_owned()),
+            "regex" => regex = switch("regex", flag)?,
+            "ignore-sleeping" => ignore_sleeping = switch("ignore-sleeping", flag)?,
             _ => {
                 return Err(ParseError::UnknownFlag {
                     action: START,
@@ -191,8 +223,36 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     Ok(ProfilerCommand::Start {
         interval_micros,
         timeout_seconds,
+        threads: thread_choice(names, regex)?,
+        ignore_sleeping,
         view,
     })
+}
+
+fn switch(name: &'static str, flag: &Flag) -> Result<bool, ParseError> {
+    match flag.value {
+        None => Ok(true),
+        Some(_) => Err(ParseError::NoValue(name)),
+    }
+}
+
+fn thread_choice(names: Vec<String>, regex: bool) -> Result<ThreadChoice, ParseError> {
+    if names.iter().any(|name| name == "*") {
+        return Ok(ThreadChoice::All);
+    }
+    match (names.is_empty(), regex) {
+        (true, true) => Err(ParseError::RegexAlone),
+        (true, false) => Ok(ThreadChoice::Server),
+        (false, false) => Ok(ThreadChoice::Named(ThreadNames::Exact(names))),
+        (false, true) => {
+            let patterns = names
+                .into_iter()
+                .map(|pattern| NamePattern::new(&pattern).map_err(|reason| ParseError::Pattern { pattern, reason }));
+            Ok(ThreadChoice::Named(ThreadNames::Patterns(
+                patterns.collect::<Result<_, _>>()?,
+            )))
+        }
+    }
 }
 
 fn stop(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {

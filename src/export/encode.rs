@@ -177,6 +177,8 @@ fn groups(threads: &[ThreadProfile], grouping: Grouping) -> Vec<(String, Vec<&Th
     let mut groups: Vec<(String, Vec<&ThreadProfile>)> = Vec::new();
     for thread in threads {
         let pool = match grouping {
+            // No thread has a name with a slash and this long.
+            Grouping::ByPool if thread.alone => format!("{}/alone among the others", thread.name),
             Grouping::ByPool => folded(&thread.name),
             Grouping::Separate => format!("{}/{}", thread.key.tid.get(), thread.key.serial),
             Grouping::AllInOne => String::new(),
@@ -189,8 +191,10 @@ fn groups(threads: &[ThreadProfile], grouping: Grouping) -> Vec<(String, Vec<&Th
     let mut taken: Vec<String> = Vec::new();
     for (name, members) in &mut groups {
         let first = members.first().map_or("", |thread| thread.name.as_str());
-        let shown = match (grouping, members.len()) {
+        let count = members.iter().map(|thread| thread.members).sum::<u32>();
+        let shown = match (grouping, count) {
             (Grouping::AllInOne, _) => "All".to_owned(),
+            (Grouping::Separate, 2..) => format!("{first} ({count} threads)"),
             (_, 1) => first.to_owned(),
             (_, count) => format!("{name} ({count} threads)"),
         };

@@ -69,6 +69,8 @@ pub struct ProfileMetadata {
     pub view: View,
     /// SHA-256 of the server's executable, with which other tools can tell whose addresses these are.
     pub server_sha256: Option<String>,
+    /// Whether time in which threads wait was left out.
+    pub ignore_sleeping: bool,
     /// The server's plugins.
     pub sources: Vec<Source>,
     /// The native side.
@@ -148,6 +150,17 @@ impl ProfileMetadata {
             "profiler version": env!("CARGO_PKG_VERSION"),
             "samples": sampler.samples,
             "samples repeated for idle threads": sampler.repeated,
+            "time asleep": if self.ignore_sleeping { "left out" } else { "shown" },
+            "samples left out because asleep": sampler.asleep,
+            "milliseconds left out because asleep": sampler.asleep_nanos / 1_000_000,
+            "threads": sampler.threads_ever,
+            "threads at the end": sampler.threads,
+            "threads refused": sampler.threads_refused,
+            "rounds": sampler.rounds,
+            "rounds late": sampler.rounds_late,
+            "interval asked for, microseconds": self.interval_micros,
+            "interval measured, microseconds": sampler.interval_nanos / 1_000,
+            "system calls interrupted": sampler.interrupted_calls,
             "samples lost": sampler.losses.total(),
             "samples lost by reason": losses,
             "native stacks by how they end": ends,

@@ -61,6 +61,8 @@ pub fn thread(name: &str, serial: u32, tree: Tree) -> ThreadProfile {
         },
         name: name.to_owned(),
         tree,
+        members: 1,
+        alone: false,
     }
 }
 
@@ -78,6 +80,7 @@ pub fn metadata() -> ProfileMetadata {
         selection: ThreadSelection::Threads(vec![Tid::new(1000)]),
         view: View::default(),
         server_sha256: Some("00ff".repeat(16)),
+        ignore_sleeping: false,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {
             samples: 15_000,

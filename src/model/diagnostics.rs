@@ -104,6 +104,24 @@ pub struct SamplerDiagnostics {
     pub losses: Losses,
     /// Native stacks by how they ended, in the order of [`StackEnd::ALL`].
     pub ends: [u64; StackEnd::ALL.len()],
+    /// Threads that are sampled now.
+    pub threads: u32,
+    /// Threads that were sampled at any time.
+    pub threads_ever: u32,
+    /// Threads that were not sampled because there were too many.
+    pub threads_refused: u64,
+    /// Rounds of sampling.
+    pub rounds: u64,
+    /// Rounds that were not done when the next one was due: the interval was stretched.
+    pub rounds_late: u64,
+    /// Measured mean distance of rounds in nanoseconds, 0 before the first.
+    pub interval_nanos: u64,
+    /// Samples left out because the thread waited and such time was not wanted.
+    pub asleep: u64,
+    /// The time they stand for, in nanoseconds, of all threads together.
+    pub asleep_nanos: u64,
+    /// System calls that a request of ours cut short: they returned EINTR.
+    pub interrupted_calls: u64,
     /// Signals that were not ours and were passed on.
     pub foreign_signals: u64,
     /// Shadow stacks found.

@@ -7,6 +7,7 @@ mod ids;
 mod loss;
 mod module;
 mod sample;
+mod threads;
 mod time;
 mod view;
 
@@ -17,5 +18,6 @@ pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use sample::{PythonPart, Sample, StackEnd};
+pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
 pub use view::{Grouping, View};

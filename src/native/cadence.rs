@@ -17,6 +17,9 @@ pub(super) struct Cadence {
     interval: u64,
     /// Where the interval of the next round begins.
     begin: MonotonicNanos,
+    /// Where the first interval began, and how many have passed.
+    first: MonotonicNanos,
+    passed: u64,
     random: u64,
     /// When the next round is due.
     pub(super) deadline: MonotonicNanos,
@@ -29,16 +32,31 @@ impl Cadence {
         Cadence {
             interval: interval.max(1),
             begin: now,
+            first: now,
+            passed: 0,
             random: now.0 | 1,
             deadline: now,
         }
     }
 
-    /// To be called after a round, with the time then: a round that took longer than its interval, or a machine that slept, is not made up for.
-    pub(super) fn advance(&mut self, now: MonotonicNanos) {
-        self.begin = MonotonicNanos((self.begin.0 + self.interval).max(now.0));
+    /// To be called after a round, with the time then: a round that took longer than its interval, or a machine that slept, is not made up for. `true`:
+    /// so it was, and the interval is stretched.
+    pub(super) fn advance(&mut self, now: MonotonicNanos) -> bool {
+        let planned = MonotonicNanos(self.begin.0 + self.interval);
+        let late = now > planned;
+        self.begin = planned.max(now);
+        self.passed += 1;
         let place = self.next_random() % self.interval;
         self.deadline = MonotonicNanos(self.begin.0 + place);
+        late
+    }
+
+    /// How long intervals were on average, in nanoseconds; the planned length before the first has passed.
+    pub(super) fn mean(&self) -> u64 {
+        self.begin
+            .since(self.first)
+            .checked_div(self.passed)
+            .unwrap_or(self.interval)
     }
 
     /// Marsaglia's xorshift64: good enough to be out of step with a server, and nothing else is asked of it.
@@ -61,7 +79,7 @@ mod tests {
         let mut cadence = Cadence::new(MonotonicNanos(1_000), INTERVAL);
         assert_eq!(cadence.deadline, MonotonicNanos(1_000));
         for number in 1..10_000 {
-            cadence.advance(cadence.deadline);
+            assert!(!cadence.advance(cadence.deadline));
             assert_eq!((cadence.deadline.0 - 1_000) / INTERVAL, number);
         }
     }
@@ -85,7 +103,10 @@ mod tests {
     fn lost_time_is_not_made_up_for() {
         let mut cadence = Cadence::new(MonotonicNanos(0), INTERVAL);
         let late = MonotonicNanos(100 * INTERVAL);
-        cadence.advance(late);
+        assert!(cadence.advance(late));
         assert!(cadence.deadline >= late && cadence.deadline.since(late) < INTERVAL);
+        assert_eq!(cadence.mean(), 100 * INTERVAL);
+        (0..100).for_each(|_| assert!(!cadence.advance(cadence.deadline)));
+        assert!(cadence.mean() < 2 * INTERVAL);
     }
 }

@@ -7,18 +7,22 @@
 //! meanwhile. Then the stack is the last one for sure, and this CPU time is the known moment: as long as it does not move, nothing else is
 //! looked at. A thread that polls, wakes and waits again in the same place is recognised without a signal too. Where the kernel does not show the
 //! file, every sample is taken by a signal.
+//!
+//! When time asleep is to be left out, a thread that waits is not asked at all: the kernel's file, or an unmoved CPU clock since it last said so, is enough.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::bounds::bounds;
 use super::capture::{Capture, Outcome};
 use super::engine::Engine;
 use super::handler::token;
 use super::histogram::Histogram;
 use super::queue::{PythonKind, Queued, Shown};
+use super::rhythm::Rhythm;
 use super::sampler::{Shared, handler_in_place};
 use super::table::ModuleTable;
-use super::threads::{self, Last, Request, Thread};
+use super::thread::{Last, Request, Thread};
 use crate::limits;
 use crate::model::{MonotonicNanos, SampleLoss, SamplerDiagnostics, ThreadKey};
 use crate::shadow::{ReadBuffer, ShadowRead};
@@ -35,8 +39,22 @@ pub(super) struct Desk {
     figures: SamplerDiagnostics,
     durations: Histogram,
     shadow: Box<ReadBuffer>,
+    ignore_sleeping: bool,
+    /// Longest distance of looks at a thread that does not run, in rounds.
+    longest: u32,
     /// The engine counts over all sessions.
     foreign_before: u64,
+}
+
+/// What is known of a thread that may have the stack of its last sample.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stillness {
+    /// It has not run.
+    Untouched,
+    /// It has run, and waits with that stack again.
+    SamePlace,
+    /// Nothing.
+    Unknown,
 }
 
 /// Whether a thread goes on being sampled.
@@ -47,7 +65,13 @@ pub(super) enum Life {
 }
 
 impl Desk {
-    pub(super) fn new(engine: &'static Engine, owner: Owner<'static, Capture>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        engine: &'static Engine,
+        owner: Owner<'static, Capture>,
+        shared: Arc<Shared>,
+        interval: u64,
+        ignore_sleeping: bool,
+    ) -> Self {
         Desk {
             engine,
             owner,
@@ -56,13 +80,18 @@ impl Desk {
             figures: SamplerDiagnostics::default(),
             durations: Histogram::new(),
             shadow: Box::new(ReadBuffer::new()),
+            ignore_sleeping,
+            longest: Rhythm::longest(interval),
             // Relaxed: a figure.
             foreign_before: engine.foreign.load(Ordering::Relaxed),
         }
     }
 
-    /// Takes the thread's answer, repeats its stack, or asks it.
+    /// Takes the thread's answer, repeats its stack, or asks it; or leaves it alone for this round.
     pub(super) fn decide(&mut self, thread: &mut Thread) -> Life {
+        if !thread.rhythm.is_due() {
+            return Life::Goes;
+        }
         let now = clock::monotonic();
         if let Some(request) = thread.open
             && !self.collect(thread, request)
@@ -86,22 +115,75 @@ impl Desk {
         let Some(cpu) = task::cpu_nanos(tid) else {
             return Life::Ended;
         };
-        if self.stands_still(thread, cpu, now) {
-            self.repeat(thread, now);
-            return Life::Goes;
+        if cpu < thread.cpu {
+            // CPU time does not run backwards: this is another thread with the same id.
+            return Life::Ended;
         }
-        thread.cpu = cpu;
-        self.ask(thread)
+        if self.ignore_sleeping {
+            return self.ask_unless_asleep(thread, cpu, now);
+        }
+        match self.stillness(thread, cpu, now) {
+            Stillness::Untouched => {
+                thread.rhythm.stood_still(self.longest);
+                self.repeat(thread, now);
+                Life::Goes
+            }
+            Stillness::SamePlace => {
+                self.has_run(thread);
+                self.repeat(thread, now);
+                Life::Goes
+            }
+            Stillness::Unknown => {
+                self.has_run(thread);
+                thread.cpu = cpu;
+                self.ask(thread)
+            }
+        }
+    }
+
+    fn has_run(&self, thread: &mut Thread) {
+        thread.ran = true;
+        thread.rhythm.ran();
+    }
+
+    fn ask_unless_asleep(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> Life {
+        if thread.waiting_cpu == Some(cpu) {
+            thread.rhythm.stood_still(self.longest);
+        } else {
+            self.has_run(thread);
+            thread.waiting_cpu = None;
+            match thread.syscall.whereabouts() {
+                Whereabouts::Blocked { .. } => thread.waiting_cpu = Some(cpu),
+                Whereabouts::Gone => return Life::Ended,
+                // Without the file: a thread that has not run since its last sample waits.
+                Whereabouts::Unknown if thread.last.is_some() && cpu == thread.cpu => {}
+                Whereabouts::Running | Whereabouts::Unknown => {
+                    thread.cpu = cpu;
+                    return self.ask(thread);
+                }
+            }
+        }
+        self.figures.asleep += 1;
+        self.figures.asleep_nanos += now.since(thread.since);
+        thread.since = now;
+        Life::Goes
     }
 
     /// Whether the thread waits with exactly the stack of its last sample.
-    fn stands_still(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> bool {
+    fn stillness(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> Stillness {
+        if thread.last.as_ref().is_some_and(|last| last.settled_cpu == Some(cpu)) {
+            Stillness::Untouched
+        } else if self.waits_where_it_was(thread, cpu, now) {
+            Stillness::SamePlace
+        } else {
+            Stillness::Unknown
+        }
+    }
+
+    fn waits_where_it_was(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> bool {
         let Some(last) = &mut thread.last else {
             return false;
         };
-        if last.settled_cpu == Some(cpu) {
-            return true;
-        }
         last.settled_cpu = None;
         // Relaxed: written once, before.
         let can_read = self.engine.can_read.load(Ordering::Relaxed);
@@ -262,12 +344,14 @@ impl Desk {
                 capture.ended,
                 capture.sp,
                 capture.control_block,
+                capture.cut_a_call,
             )
         });
-        let Some((outcome, started, ended, sp, control_block)) = read else {
+        let Some((outcome, started, ended, sp, control_block, cut_a_call)) = read else {
             return false;
         };
         thread.open = None;
+        self.figures.interrupted_calls += u64::from(cut_a_call);
         self.durations.add(ended.since(started));
         self.learn_bounds(thread, sp, control_block);
         match outcome {
@@ -319,9 +403,9 @@ impl Desk {
             return;
         };
         let is_main = thread.key.tid.get() == self.engine.process;
-        let bounds = threads::bounds(&mappings, is_main, sp, control_block);
-        if bounds.holds(sp) {
-            thread.bounds = bounds;
+        let found = bounds(&mappings, is_main, sp, control_block);
+        if found.holds(sp) {
+            thread.bounds = found;
         }
     }
 
@@ -339,6 +423,30 @@ impl Desk {
             self.owner.take_back(request.ticket);
             self.figures.losses.add(SampleLoss::ThreadGone, 1);
         }
+        self.shared.queue.push_end(thread.key);
+    }
+
+    /// A thread is not to be sampled any more; its answer is taken if there is one.
+    pub(super) fn withdraw(&mut self, thread: &mut Thread) {
+        if let Some(request) = thread.open
+            && !self.collect(thread, request)
+            && self.owner.take_back(request.ticket) == TakenBack::Free
+        {
+            thread.open = None;
+        }
+    }
+
+    /// Counts a round. `late`: the next one was due before it had ended. `mean` is the measured distance of rounds so far, in nanoseconds.
+    pub(super) fn count_round(&mut self, late: bool, mean: u64) {
+        self.figures.rounds += 1;
+        self.figures.rounds_late += u64::from(late);
+        self.figures.interval_nanos = mean;
+    }
+
+    pub(super) fn count_threads(&mut self, now: usize, ever: u32, refused: u64) {
+        self.figures.threads = u32::try_from(now).unwrap_or(u32::MAX);
+        self.figures.threads_ever = ever;
+        self.figures.threads_refused = refused;
     }
 
     pub(super) fn publish_figures(&mut self) {

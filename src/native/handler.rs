@@ -87,6 +87,7 @@ unsafe fn answer(engine: &Engine, filling: Filling<'_, Capture>, context: *const
         capture.started = started;
         capture.sp = registers.sp();
         capture.control_block = control_block();
+        capture.cut_a_call = cut_a_call(engine, &registers);
         capture.frames.clear();
         capture.outcome = capture_stack(engine, modules.get(), capture, registers);
         if matches!(capture.outcome, Outcome::Stack(_)) {
@@ -95,6 +96,17 @@ unsafe fn answer(engine: &Engine, filling: Filling<'_, Capture>, context: *const
         }
         capture.ended = clock::monotonic();
     });
+}
+
+/// Whether the thread was waiting in a system call that now returns EINTR (one that is made again stands before its instruction, with the call's number
+/// in that register).
+#[inline(always)]
+fn cut_a_call(engine: &Engine, registers: &Registers) -> bool {
+    const EINTR: u64 = (-libc::EINTR as i64) as u64;
+    // The bytes 0f 05, `syscall`, as the upper half word of the eight bytes before the next instruction.
+    const SYSCALL: u64 = 0x050f;
+    registers.get(0) == Some(EINTR)
+        && mem::read_own_word(engine.process, registers.pc.wrapping_sub(8)).is_some_and(|code| code >> 48 == SYSCALL)
 }
 
 fn capture_stack(engine: &Engine, table: Option<&ModuleTable>, capture: &mut Capture, registers: Registers) -> Outcome {

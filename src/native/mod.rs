@@ -1,6 +1,7 @@
 //! Native capture: a signal handler that unwinds the thread it interrupts, and the thread that decides whom to interrupt.
 #![allow(unsafe_code)]
 
+mod bounds;
 mod cadence;
 mod capture;
 mod cfi;
@@ -12,11 +13,13 @@ mod histogram;
 mod modules;
 mod queue;
 mod registers;
+mod rhythm;
 mod rounds;
 mod rule;
 mod sampler;
 mod source;
 mod table;
+mod thread;
 mod threads;
 mod unwind;
 #[cfg(test)]

@@ -60,6 +60,8 @@ pub(super) enum Shown {
     Stack(Stack),
     /// The thread's last one again.
     Repeated,
+    /// Nothing: the thread has ended.
+    End,
 }
 
 #[derive(Debug)]
@@ -104,6 +106,16 @@ impl Queue {
             self.changed.notify_one();
         }
         true
+    }
+
+    /// Says that a thread has ended. Always taken: who looks at samples keeps something for each thread that lives.
+    pub(super) fn push_end(&self, thread: ThreadKey) {
+        self.state.lock().waiting.push_back(Queued {
+            thread,
+            taken_at: MonotonicNanos(0),
+            weight_nanos: 0,
+            shown: Shown::End,
+        });
     }
 
     /// No more will come.

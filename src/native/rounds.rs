@@ -8,8 +8,8 @@ use super::capture::Capture;
 use super::desk::{Desk, Life};
 use super::engine::Engine;
 use super::modules::Modules;
-use super::sampler::{Shared, handler_in_place};
-use super::threads::{ThreadSelection, Threads};
+use super::sampler::{SamplerOptions, Shared, handler_in_place};
+use super::threads::Threads;
 use crate::limits;
 use crate::model::{MonotonicNanos, SampleLoss};
 use crate::sync::{Owner, TakenBack};
@@ -29,14 +29,16 @@ impl Rounds {
         engine: &'static Engine,
         owner: Owner<'static, Capture>,
         shared: Arc<Shared>,
-        interval: u64,
-        selection: ThreadSelection,
+        options: SamplerOptions,
     ) -> Self {
+        let interval = options
+            .interval_nanos
+            .clamp(limits::MIN_INTERVAL_MICROS * 1_000, limits::MAX_INTERVAL_MICROS * 1_000);
         Rounds {
-            threads: Threads::new(selection),
+            threads: Threads::new(options.threads),
             modules: Modules::new(engine.process),
             interval,
-            desk: Desk::new(engine, owner, shared),
+            desk: Desk::new(engine, owner, shared, interval, options.ignore_sleeping),
         }
     }
 
@@ -57,7 +59,9 @@ impl Rounds {
             }
             if now >= cadence.deadline {
                 self.round();
-                cadence.advance(clock::monotonic());
+                let late = cadence.advance(clock::monotonic());
+                self.desk.count_round(late, cadence.mean());
+                self.desk.publish_figures();
             }
             sleep::until(MonotonicNanos(
                 cadence.deadline.0.min(clock::monotonic().0 + limits::SLEEP_NANOS),
@@ -80,16 +84,20 @@ impl Rounds {
         self.desk.publisher.reclaim();
     }
 
-    fn look_at_threads(&mut self) {
-        let shared = Arc::clone(&self.desk.shared);
-        let mut names = shared.names.lock();
-        let gone = self.threads.look(clock::monotonic(), &own_tids(), |key, name| {
-            names.insert(key, name);
+    /// Also once before the first round, by who starts the session: the number of threads is then known.
+    pub(super) fn look_at_threads(&mut self) {
+        let shared = &self.desk.shared;
+        let gone = self.threads.look(clock::monotonic(), own_tids, |key, name| {
+            shared.names.lock().insert(key, name.to_owned());
         });
-        drop(names);
         for mut thread in gone {
             self.desk.let_go(&mut thread);
         }
+        for thread in self.threads.unwanted_mut() {
+            self.desk.withdraw(thread);
+        }
+        let (now, ever) = (self.threads.count(), self.threads.ever());
+        self.desk.count_threads(now, ever, self.threads.refusals);
         // Noticed here even when all threads wait and nobody is asked.
         if !handler_in_place() {
             // Relaxed: a flag that only goes up.
@@ -102,11 +110,11 @@ impl Rounds {
         for thread in self.threads.iter_mut() {
             if self.desk.decide(thread) == Life::Ended {
                 self.desk.let_go(thread);
-                ended.push(thread.key.tid);
+                ended.push(thread.key);
             }
         }
-        ended.into_iter().for_each(|tid| self.threads.remove(tid));
-        self.desk.publish_figures();
+        ended.into_iter().for_each(|key| self.threads.remove(key));
+        self.threads.rotate();
     }
 
     /// Sends no more, waits a moment for answers under way, and closes the books.

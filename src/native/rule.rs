@@ -136,9 +136,13 @@ impl Rule {
     /// The CFA by this rule ([`Kind::Offset`] or [`Kind::Deref`]).
     #[inline(always)]
     pub(super) fn cfa(&self, registers: &Registers, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<u64> {
-        let address = registers
-            .get(self.register)?
-            .wrapping_add_signed(i64::from(self.offset));
+        // Nearly all code has its CFA from the stack pointer, which is always known.
+        let base = if self.register == STACK_POINTER {
+            registers.sp()
+        } else {
+            registers.get(self.register)?
+        };
+        let address = base.wrapping_add_signed(i64::from(self.offset));
         if self.kind == Kind::Deref {
             word(address)
         } else {
@@ -154,6 +158,9 @@ impl Rule {
         cfa: u64,
         word: &mut impl FnMut(u64) -> Option<u64>,
     ) -> Option<()> {
+        if self.saved == [0; CALLEE_SAVED.len()] {
+            return Some(());
+        }
         for (register, words) in CALLEE_SAVED.iter().zip(self.saved) {
             if words != 0 {
                 registers.set(*register, word(cfa.wrapping_add_signed(i64::from(words) * 8))?);

@@ -14,7 +14,6 @@ use super::queue::Queue;
 use super::rounds::Rounds;
 use super::source::SampleSource;
 use super::threads::ThreadSelection;
-use crate::limits;
 use crate::model::{Module, SamplerDiagnostics, ThreadKey};
 use crate::shadow::ShadowTable;
 use crate::sys::signal::{self, Installed, Restored};
@@ -27,6 +26,8 @@ pub struct SamplerOptions {
     pub interval_nanos: u64,
     /// Which threads.
     pub threads: ThreadSelection,
+    /// Leave out the time in which a thread waits.
+    pub ignore_sleeping: bool,
 }
 
 /// Why sampling cannot start.
@@ -98,10 +99,8 @@ pub fn start(options: SamplerOptions, table: &'static ShadowTable) -> Result<(Sa
     let owner = engine.slots.own().ok_or(StartError::AlreadyRunning)?;
     let installed = Installed::install(libc::SIGPROF, on_sigprof, &engine::PREVIOUS).map_err(StartError::Signal)?;
     let shared = Arc::new(Shared::default());
-    let interval = options
-        .interval_nanos
-        .clamp(limits::MIN_INTERVAL_MICROS * 1_000, limits::MAX_INTERVAL_MICROS * 1_000);
-    let rounds = Rounds::new(engine, owner, Arc::clone(&shared), interval, options.threads);
+    let mut rounds = Rounds::new(engine, owner, Arc::clone(&shared), options);
+    rounds.look_at_threads();
     let worker = thread::spawn("spark-sampler", move || rounds.run()).map_err(StartError::Thread)?;
     let source = SampleSource::new(Arc::clone(&shared));
     let sampler = Sampler {

@@ -15,6 +15,7 @@ pub struct SampleSource {
     batch: VecDeque<Queued>,
     last: HashMap<ThreadKey, (Stack, Vec<NativeFrame>)>,
     starts: HashMap<ModuleId, u64>,
+    ended: Vec<(ThreadKey, String)>,
 }
 
 impl SampleSource {
@@ -24,6 +25,7 @@ impl SampleSource {
             batch: VecDeque::new(),
             last: HashMap::new(),
             starts: HashMap::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -40,6 +42,14 @@ impl SampleSource {
     }
 
     fn show(&mut self, queued: Queued, visit: &mut dyn FnMut(&Sample<'_>)) {
+        if matches!(queued.shown, Shown::End) {
+            if let Some((stack, _)) = self.last.remove(&queued.thread) {
+                self.shared.queue.give_back(stack);
+            }
+            let name = self.shared.names.lock().remove(&queued.thread);
+            self.ended.push((queued.thread, name.unwrap_or_default()));
+            return;
+        }
         let repeated = matches!(queued.shown, Shown::Repeated);
         if let Shown::Stack(stack) = queued.shown {
             let mut native = self.last.remove(&queued.thread).map_or_else(Vec::new, |(old, native)| {
@@ -96,7 +106,12 @@ impl SampleSource {
         self.shared.modules.lock().clone()
     }
 
-    /// The last known name of a thread of this session, empty for others.
+    /// The threads that have ended since the last call, with their last names: no sample of these will be shown any more, and their names are forgotten.
+    pub fn take_ended(&mut self) -> Vec<(ThreadKey, String)> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// The last known name of a thread of this session that has not ended, empty for others.
     pub fn thread_name(&self, thread: ThreadKey) -> String {
         self.shared.names.lock().get(&thread).cloned().unwrap_or_default()
     }

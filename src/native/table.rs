@@ -38,29 +38,17 @@ impl ModuleTable {
 
     /// The module whose code holds `address`.
     pub(super) fn find(&self, address: u64) -> Option<&Entry> {
-        self.find_near(address, &mut 0)
+        self.find_with_range(address).map(|(_, entry)| entry)
     }
 
-    /// The same, quicker when `hint` is that of the last look-up nearby: callers mostly are in the same module.
-    #[inline(always)]
-    pub(super) fn find_near(&self, address: u64, hint: &mut usize) -> Option<&Entry> {
-        let near = self.code.get(*hint).filter(|(range, _)| range.contains(&address));
-        let (_, module) = match near {
-            Some(found) => found,
-            None => self.search(address, hint)?,
-        };
-        self.modules.get(*module as usize)
-    }
-
-    #[inline(never)]
-    fn search(&self, address: u64, hint: &mut usize) -> Option<&(Range<u64>, u32)> {
+    /// The same with the range that holds it.
+    pub(super) fn find_with_range(&self, address: u64) -> Option<(&Range<u64>, &Entry)> {
         let at = self
             .code
             .partition_point(|(range, _)| range.start <= address)
             .checked_sub(1)?;
-        let found = self.code.get(at).filter(|(range, _)| range.contains(&address))?;
-        *hint = at;
-        Some(found)
+        let (range, module) = self.code.get(at).filter(|(range, _)| range.contains(&address))?;
+        Some((range, self.modules.get(*module as usize)?))
     }
 }
 

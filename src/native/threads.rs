@@ -1,13 +1,19 @@
 //! The threads that are sampled.
+//!
+//! Ten times a second the process's threads are listed: new ones join, those that are gone leave. A thread's *life* is its id and the time of its birth; each
+//! gets a serial of its own, so that two threads that have one id after the other are never one. Our own threads are never among them.
+//!
+//! **Names.** A thread is born with the name of the thread that made it, and mostly named a moment later; some are named anew for each job. So: a name is
+//! read whenever threads are listed as long as the thread is younger than a second, after that once a second. When names were asked for, the name of now
+//! decides: a thread that gets such a name joins, one that loses it leaves, and what was sampled meanwhile stays. It is one thread in the profile all the time,
+//! shown with the last name it had.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::capture::StackBounds;
-use super::queue::Stack;
-use crate::model::{MonotonicNanos, ThreadKey, Tid};
-use crate::sync::Ticket;
-use crate::sys::maps::{self, Mapping};
-use crate::sys::task::{self, SyscallFile};
+use super::thread::Thread;
+use crate::limits;
+use crate::model::{MonotonicNanos, ThreadKey, ThreadNames, Tid};
+use crate::sys::task;
 
 /// Which threads to sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,219 +23,325 @@ pub enum ThreadSelection {
     Tids(Vec<Tid>),
     /// All of the process except our own, also those that begin later.
     All,
+    /// Those of these names, also those that begin later or are named so later.
+    Named(ThreadNames),
 }
 
-/// A request that a thread has not answered yet.
+impl ThreadSelection {
+    fn wants(&self, name: &str) -> bool {
+        match self {
+            ThreadSelection::Tids(_) | ThreadSelection::All => true,
+            ThreadSelection::Named(names) => names.contains(name),
+        }
+    }
+}
+
+/// When a thread that is not sampled was first seen, and its name last read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) ticket: Ticket,
-    pub(super) sent_at: MonotonicNanos,
-}
-
-/// The last stack of a thread, and where it stood.
-#[derive(Debug)]
-pub(super) struct Last {
-    pub(super) stack: Stack,
-    pub(super) sp: u64,
-    /// CPU time at a moment when the thread was known to wait with exactly this stack. While it stays the same, so does the stack.
-    pub(super) settled_cpu: Option<u64>,
-}
-
-/// One thread's life.
-#[derive(Debug)]
-pub(super) struct Thread {
-    pub(super) key: ThreadKey,
-    started: u64,
-    pub(super) syscall: SyscallFile,
-    pub(super) bounds: StackBounds,
-    pub(super) bounds_looked_at: Option<MonotonicNanos>,
-    pub(super) open: Option<Request>,
-    /// Up to here its time is accounted for.
-    pub(super) since: MonotonicNanos,
-    /// CPU time at the last signal, to tell a busy thread from one that mostly waits.
-    pub(super) cpu: u64,
-    pub(super) last: Option<Last>,
-    pub(super) blocked: bool,
-    /// When the signal mask was last looked at.
-    pub(super) mask_looked_at: MonotonicNanos,
+struct Other {
+    born: MonotonicNanos,
+    named_at: MonotonicNanos,
 }
 
 /// All that are sampled now.
 #[derive(Debug)]
 pub(super) struct Threads {
     selection: ThreadSelection,
-    living: HashMap<Tid, Thread>,
+    living: Vec<Thread>,
+    others: HashMap<Tid, Other>,
     serials: u32,
+    /// Threads that were not sampled because there are too many.
+    refused: HashSet<Tid>,
+    pub(super) refusals: u64,
+}
+
+/// Whether a name that was read then is to be read again.
+fn name_is_due(born: MonotonicNanos, named_at: MonotonicNanos, now: MonotonicNanos) -> bool {
+    now.since(born) < limits::NAMES_CHECK_NANOS || now.since(named_at) >= limits::NAMES_CHECK_NANOS
 }
 
 impl Threads {
     pub(super) fn new(selection: ThreadSelection) -> Self {
         Threads {
             selection,
-            living: HashMap::new(),
+            living: Vec::new(),
+            others: HashMap::new(),
             serials: 0,
+            refused: HashSet::new(),
+            refusals: 0,
         }
     }
 
+    /// Those to sample.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
-        self.living.values_mut()
+        self.living.iter_mut().filter(|thread| thread.wanted)
     }
 
-    /// Takes up new threads and lets go of those that have ended or whose id belongs to another one now (those are returned). `named` is told
-    /// the name of each that lives: the newest name counts.
+    /// Those that are known but not to be sampled now.
+    pub(super) fn unwanted_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.living.iter_mut().filter(|thread| !thread.wanted)
+    }
+
+    /// How many are sampled.
+    pub(super) fn count(&self) -> usize {
+        self.living.iter().filter(|thread| thread.wanted).count()
+    }
+
+    /// How many were ever sampled.
+    pub(super) fn ever(&self) -> u32 {
+        self.serials
+    }
+
+    /// Takes up new threads and lets go of those that have ended or whose id belongs to another one now (those are returned). `own` tells our own threads and is
+    /// asked after the threads were listed. `named` is told every name that is new.
     pub(super) fn look(
         &mut self,
         now: MonotonicNanos,
-        own: &[Tid],
-        mut named: impl FnMut(ThreadKey, String),
+        own: impl FnOnce() -> Vec<Tid>,
+        mut named: impl FnMut(ThreadKey, &str),
     ) -> Vec<Thread> {
-        let (living, gone): (HashMap<Tid, Thread>, HashMap<Tid, Thread>) = std::mem::take(&mut self.living)
-            .into_iter()
-            .partition(|(tid, thread)| task::start_ticks(*tid) == Some(thread.started));
-        self.living = living;
-        let candidates = match &mut self.selection {
+        let (listed, candidates) = match &mut self.selection {
             // Once: an id that is free again may be given to a thread nobody asked for.
-            ThreadSelection::Tids(tids) => std::mem::take(tids),
-            ThreadSelection::All => task::all().unwrap_or_default(),
+            ThreadSelection::Tids(tids) => (None, std::mem::take(tids)),
+            ThreadSelection::All | ThreadSelection::Named(_) => {
+                let all = task::all().ok();
+                let set = all.as_ref().map(|all| all.iter().copied().collect::<HashSet<Tid>>());
+                (set, all.unwrap_or_default())
+            }
         };
-        for tid in candidates {
-            if self.living.contains_key(&tid) || own.contains(&tid) {
+        let own = own();
+        let gone = self.leave(listed.as_ref(), &own);
+        self.rename(now, &mut named);
+        self.join(candidates, &own, now, &mut named);
+        gone
+    }
+
+    /// Takes those out that are gone.
+    fn leave(&mut self, listed: Option<&HashSet<Tid>>, own: &[Tid]) -> Vec<Thread> {
+        if let Some(listed) = listed {
+            self.others.retain(|tid, _| listed.contains(tid));
+            self.refused.retain(|tid| listed.contains(tid));
+        }
+        let gone = |thread: &mut Thread| {
+            let tid = thread.key.tid;
+            let ran = std::mem::take(&mut thread.ran);
+            let same = match listed {
+                // One that has not run cannot have ended and another have begun.
+                Some(listed) => listed.contains(&tid) && (!ran || thread.lives()),
+                None => task::start_ticks(tid) == Some(thread.started),
+            };
+            !same || own.contains(&tid)
+        };
+        self.living.extract_if(.., gone).collect()
+    }
+
+    /// Reads the names that are due.
+    fn rename(&mut self, now: MonotonicNanos, named: &mut impl FnMut(ThreadKey, &str)) {
+        for thread in &mut self.living {
+            if !name_is_due(thread.born, thread.named_at, now) {
                 continue;
             }
-            if let Some(thread) = Thread::new(tid, self.serials + 1, now) {
+            thread.named_at = now;
+            let Some(name) = task::name(thread.key.tid).filter(|name| *name != thread.name) else {
+                continue;
+            };
+            named(thread.key, &name);
+            thread.name = name;
+            let wanted = self.selection.wants(&thread.name);
+            if wanted && !thread.wanted {
+                // What it did meanwhile was not asked for.
+                thread.since = now;
+            }
+            thread.wanted = wanted;
+        }
+    }
+
+    fn join(
+        &mut self,
+        candidates: Vec<Tid>,
+        own: &[Tid],
+        now: MonotonicNanos,
+        named: &mut impl FnMut(ThreadKey, &str),
+    ) {
+        let known: HashSet<Tid> = self.living.iter().map(|thread| thread.key.tid).collect();
+        for tid in candidates {
+            if known.contains(&tid) || own.contains(&tid) {
+                continue;
+            }
+            let other = self.others.get(&tid).copied();
+            if other.is_some_and(|other| !name_is_due(other.born, other.named_at, now)) {
+                continue;
+            }
+            let Some(name) = task::name(tid) else { continue };
+            if !self.selection.wants(&name) {
+                let born = other.map_or(now, |other| other.born);
+                self.others.insert(tid, Other { born, named_at: now });
+                continue;
+            }
+            if self.living.len() >= limits::SAMPLED_THREADS {
+                self.refusals += u64::from(self.refused.insert(tid));
+                continue;
+            }
+            if let Some(thread) = Thread::new(tid, self.serials + 1, name, now) {
                 self.serials += 1;
-                self.living.insert(tid, thread);
+                self.others.remove(&tid);
+                named(thread.key, &thread.name);
+                self.living.push(thread);
             }
         }
-        for (tid, thread) in &self.living {
-            if let Some(name) = task::name(*tid) {
-                named(thread.key, name);
-            }
+    }
+
+    pub(super) fn remove(&mut self, key: ThreadKey) {
+        self.living.retain(|thread| thread.key != key);
+    }
+
+    /// Another thread is the first of the next round: when answers have to wait for a free slot, it is not always the same ones that do.
+    pub(super) fn rotate(&mut self) {
+        if self.living.len() > limits::CAPTURE_SLOTS {
+            self.living.rotate_left(1);
         }
-        gone.into_values().collect()
-    }
-
-    pub(super) fn remove(&mut self, tid: Tid) {
-        self.living.remove(&tid);
-    }
-}
-
-impl Thread {
-    fn new(tid: Tid, serial: u32, now: MonotonicNanos) -> Option<Self> {
-        let started = task::start_ticks(tid)?;
-        Some(Thread {
-            key: ThreadKey { tid, serial },
-            started,
-            syscall: SyscallFile::open(tid),
-            bounds: StackBounds::default(),
-            bounds_looked_at: None,
-            open: None,
-            since: now,
-            cpu: task::cpu_nanos(tid)?,
-            last: None,
-            blocked: task::blocks_signal(tid, libc::SIGPROF)?,
-            mask_looked_at: now,
-        })
-    }
-}
-
-/// The bounds of the stack that holds `sp`, if it is the thread's own: the main thread's is the mapping that the kernel calls `[stack]`; that of any
-/// other thread ends with its control block, which the C library places at the end of the stack it gave the thread (or was given for it). Only such a
-/// mapping is sure to stay as long as the thread lives; fibers and alternate stacks are left unknown.
-pub(super) fn bounds(mappings: &[Mapping], is_main: bool, sp: u64, control_block: u64) -> StackBounds {
-    let Some(mapping) = maps::mapping_of(mappings, sp).filter(|mapping| mapping.readable) else {
-        return StackBounds::default();
-    };
-    let range = &mapping.range;
-    if is_main {
-        if mapping.path.as_os_str() != "[stack]" {
-            return StackBounds::default();
-        }
-        return StackBounds {
-            floor: range.end.saturating_sub(task::stack_limit()).min(range.start),
-            low: range.start,
-            high: range.end,
-        };
-    }
-    if !range.contains(&control_block) || control_block <= sp {
-        return StackBounds::default();
-    }
-    StackBounds {
-        floor: range.start,
-        low: range.start,
-        high: control_block,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use crate::sys::thread::current_tid;
+    use std::sync::mpsc;
 
-    fn mapping(range: std::ops::Range<u64>, path: &str) -> Mapping {
-        Mapping {
-            range,
-            readable: true,
-            device: 0,
-            inode: 0,
-            path: PathBuf::from(path),
+    struct Sleeper {
+        tid: Tid,
+        release: mpsc::Sender<&'static str>,
+        renamed: mpsc::Receiver<()>,
+        thread: std::thread::JoinHandle<()>,
+    }
+
+    /// A thread that takes every name it is sent, until the sender is dropped.
+    fn sleeper(name: &str) -> Sleeper {
+        let (send, receive) = mpsc::channel();
+        let (release, released) = mpsc::channel::<&'static str>();
+        let (told, renamed) = mpsc::channel();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            send.send(current_tid()).unwrap();
+            while let Ok(name) = released.recv() {
+                let name = std::ffi::CString::new(name).unwrap();
+                // SAFETY: a name of at most 15 bytes for this very thread.
+                unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
+                told.send(()).unwrap();
+            }
+        });
+        Sleeper {
+            tid: receive.recv().unwrap(),
+            release,
+            renamed,
+            thread: thread.unwrap(),
         }
     }
 
-    #[test]
-    fn bounds_are_known_for_a_threads_own_stack_only() {
-        let mappings = [mapping(0x1000..0x9000, ""), mapping(0x100_0000..0x200_0000, "[stack]")];
-        let own = bounds(&mappings, false, 0x8000, 0x8f00);
-        assert_eq!((own.low, own.high), (0x1000, 0x8f00));
-        assert!(own.holds(0x8000) && !own.holds(0x8f00) && !own.holds(0xfff));
-        let unknown = StackBounds::default();
-        assert!(!unknown.holds(0));
-        assert_eq!(bounds(&mappings, false, 0x8000, 0x20_0000), unknown, "a fiber");
-        assert_eq!(
-            bounds(&mappings, false, 0x8f80, 0x8f00),
-            unknown,
-            "beyond the control block"
-        );
-        assert_eq!(bounds(&mappings, false, 0xa000, 0xb000), unknown, "not mapped");
-        let main = bounds(&mappings, true, 0x1ff_0000, 0x8f00);
-        assert_eq!((main.low, main.high), (0x100_0000, 0x200_0000));
-        assert!(main.floor <= main.low);
-        assert_eq!(
-            bounds(&mappings, true, 0x8000, 0x8f00),
-            unknown,
-            "the main thread on another stack"
-        );
+    impl Sleeper {
+        fn rename(&self, name: &'static str) {
+            self.release.send(name).unwrap();
+            self.renamed.recv().unwrap();
+        }
+
+        fn end(self) -> Tid {
+            drop(self.release);
+            self.thread.join().unwrap();
+            // The kernel removes the thread's entry a moment after `join` returns.
+            while task::start_ticks(self.tid).is_some() {
+                std::thread::yield_now();
+            }
+            self.tid
+        }
+    }
+
+    fn look(threads: &mut Threads, now: u64) -> (Vec<Thread>, Vec<(ThreadKey, String)>) {
+        let mut names = Vec::new();
+        let gone = threads.look(MonotonicNanos(now), Vec::new, |key, name| {
+            names.push((key, name.to_owned()));
+        });
+        (gone, names)
+    }
+
+    fn keys(threads: &mut Threads) -> Vec<ThreadKey> {
+        threads.iter_mut().map(|thread| thread.key).collect()
+    }
+
+    fn exact(name: &str) -> ThreadSelection {
+        ThreadSelection::Named(ThreadNames::Exact(vec![name.to_owned()]))
     }
 
     #[test]
     fn a_thread_is_taken_up_once_and_let_go_when_it_ends() {
-        let (send, receive) = std::sync::mpsc::channel();
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            send.send(crate::sys::thread::current_tid()).unwrap();
-            let _ = released.recv();
-        });
-        let tid = receive.recv().unwrap();
+        let sleeper = sleeper("once");
+        let tid = sleeper.tid;
         let mut threads = Threads::new(ThreadSelection::Tids(vec![tid, Tid::new(i32::MAX)]));
-        let mut names = Vec::new();
-        assert!(
-            threads
-                .look(MonotonicNanos(1), &[], |key, name| names.push((key.tid, name)))
-                .is_empty()
-        );
-        assert_eq!(names.len(), 1);
-        assert_eq!(
-            threads.iter_mut().map(|thread| thread.key).collect::<Vec<_>>(),
-            [ThreadKey { tid, serial: 1 }]
-        );
-        drop(release);
-        thread.join().unwrap();
-        // The kernel removes the thread's entry a moment after `join` returns.
-        while task::start_ticks(tid).is_some() {
-            std::thread::yield_now();
+        let key = ThreadKey { tid, serial: 1 };
+        let (gone, names) = look(&mut threads, 1);
+        assert!(gone.is_empty());
+        assert_eq!(names, [(key, "once".to_owned())]);
+        assert_eq!(keys(&mut threads), [key]);
+        sleeper.end();
+        assert_eq!(look(&mut threads, 2).0.len(), 1);
+        assert!(keys(&mut threads).is_empty());
+    }
+
+    #[test]
+    fn later_births_join_and_our_own_never_do() {
+        let mut threads = Threads::new(ThreadSelection::All);
+        look(&mut threads, 1);
+        let sleeper = sleeper("later");
+        let before = sleeper.tid;
+        assert!(!keys(&mut threads).iter().any(|key| key.tid == before));
+        threads.look(MonotonicNanos(2), || vec![current_tid()], |_, _| ());
+        let found = keys(&mut threads);
+        assert!(found.iter().any(|key| key.tid == before));
+        assert!(found.iter().all(|key| key.tid != current_tid()));
+        let ended = sleeper.end();
+        let (gone, _) = look(&mut threads, 3);
+        assert!(gone.iter().any(|thread| thread.key.tid == ended));
+    }
+
+    #[test]
+    fn an_id_that_is_given_again_is_another_thread() {
+        let sleeper = sleeper("again");
+        let mut threads = Threads::new(exact("again"));
+        look(&mut threads, 1);
+        let [first] = keys(&mut threads)[..] else { panic!() };
+        // As if the thread that was met had begun at another time, and its file were gone with it.
+        for thread in threads.iter_mut() {
+            thread.started += 1;
+            thread.ran = true;
+            thread.syscall = task::SyscallFile::open(Tid::new(i32::MAX));
         }
-        let gone = threads.look(MonotonicNanos(2), &[], |_, _| ());
+        let (gone, _) = look(&mut threads, 2);
         assert_eq!(gone.len(), 1);
-        assert_eq!(threads.iter_mut().count(), 0);
+        let [second] = keys(&mut threads)[..] else { panic!() };
+        assert_eq!(first.tid, second.tid);
+        assert_ne!(first.serial, second.serial);
+        sleeper.end();
+    }
+
+    #[test]
+    fn the_name_of_now_decides_and_a_thread_stays_one() {
+        const SECOND: u64 = limits::NAMES_CHECK_NANOS;
+        let sleeper = sleeper("first-name");
+        let mut threads = Threads::new(exact("SECOND-NAME"));
+        look(&mut threads, 1);
+        assert!(keys(&mut threads).is_empty());
+        sleeper.rename("second-name");
+        look(&mut threads, 2);
+        let [key] = keys(&mut threads)[..] else { panic!() };
+        sleeper.rename("third-name");
+        let (gone, names) = look(&mut threads, 3);
+        assert!(gone.is_empty() && keys(&mut threads).is_empty());
+        assert_eq!(names, [(key, "third-name".to_owned())]);
+        sleeper.rename("second-name");
+        // Older than a second: its name is read once a second.
+        look(&mut threads, SECOND + 2);
+        assert!(keys(&mut threads).is_empty());
+        look(&mut threads, SECOND + 3);
+        assert_eq!(keys(&mut threads), [key]);
+        sleeper.end();
     }
 }

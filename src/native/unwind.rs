@@ -44,7 +44,7 @@ struct CachedRule {
 /// Scratch space and remembered rules of one walk at a time. Large, and worth keeping warm.
 #[derive(Debug)]
 pub(super) struct Context {
-    rules: Box<[CachedRule]>,
+    rules: Box<[CachedRule; limits::CACHED_RULES]>,
     scratch: Box<Scratch>,
     /// How often a rule had to be derived.
     pub(super) misses: u64,
@@ -59,7 +59,7 @@ impl Context {
             rule: Rule::plain(Kind::Missing),
         };
         Context {
-            rules: vec![nothing; limits::CACHED_RULES].into_boxed_slice(),
+            rules: Box::new([nothing; limits::CACHED_RULES]),
             scratch: Box::new(Scratch::new_in()),
             misses: 0,
         }
@@ -68,6 +68,7 @@ impl Context {
     #[inline(always)]
     fn rule(&mut self, entry: &Entry, address: u64) -> Rule {
         let hash = (address ^ address >> 13) as usize % limits::CACHED_RULES;
+        // The remainder is a place of the array, which the compiler sees.
         let Some(cached) = self.rules.get_mut(hash) else {
             return Rule::plain(Kind::Missing);
         };
@@ -93,6 +94,43 @@ fn derive(entry: &Entry, address: u64, scratch: &mut Scratch) -> Rule {
     }
 }
 
+/// The code range of the frame before: callers mostly are in the same one, and a comparison of registers is all it takes then.
+struct Near<'a> {
+    start: u64,
+    length: u64,
+    entry: Option<&'a Entry>,
+}
+
+impl<'a> Near<'a> {
+    const fn new() -> Self {
+        Near {
+            start: 0,
+            length: 0,
+            entry: None,
+        }
+    }
+
+    #[inline(always)]
+    fn find(&mut self, table: &'a ModuleTable, address: u64) -> Option<&'a Entry> {
+        if address.wrapping_sub(self.start) >= self.length {
+            *self = Near::search(table, address);
+        }
+        self.entry
+    }
+
+    #[inline(never)]
+    fn search(table: &'a ModuleTable, address: u64) -> Self {
+        match table.find_with_range(address) {
+            Some((range, entry)) => Near {
+                start: range.start,
+                length: range.end.saturating_sub(range.start),
+                entry: Some(entry),
+            },
+            None => Near::new(),
+        }
+    }
+}
+
 /// Calls `visit` with every frame from the leaf on, and says why the stack ends.
 #[inline]
 pub(super) fn walk(
@@ -103,7 +141,7 @@ pub(super) fn walk(
     mut visit: impl FnMut(RawFrame),
 ) -> StackEnd {
     let mut signal_frames = 0;
-    let mut hint = 0;
+    let mut near = Near::new();
     // The program counter of the leaf and of interrupted frames is exact; all others are return addresses.
     let mut exact = true;
     for _ in 0..limits::UNWIND_STEPS {
@@ -112,7 +150,7 @@ pub(super) fn walk(
         } else {
             registers.pc.wrapping_sub(1)
         };
-        let entry = table.find_near(address, &mut hint);
+        let entry = near.find(table, address);
         let sp = registers.sp();
         let rule = entry.map_or(Rule::plain(Kind::Missing), |entry| context.rule(entry, address));
         let module = entry.map_or(ModuleId::NONE, |entry| entry.id);

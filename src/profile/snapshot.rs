@@ -15,6 +15,10 @@ pub struct ThreadProfile {
     pub name: String,
     /// What it did.
     pub tree: Tree,
+    /// How many threads are in the tree: 1, or more where threads that have ended were put together.
+    pub members: u32,
+    /// It shares no tree with others of its name: the server thread, from which new threads inherit their first name.
+    pub alone: bool,
 }
 
 /// Everything that export needs. Nothing in it is live: sampling may go on, the interpreter may be gone.

@@ -153,6 +153,27 @@ impl Tree {
         true
     }
 
+    /// Books all that `other` has booked here as well.
+    pub fn absorb(&mut self, other: &Tree) {
+        let mut path = Vec::new();
+        for times in other.windows() {
+            for (node, nanos) in &times.self_nanos {
+                path.clear();
+                let mut at = other.node(*node as usize);
+                while let Some(view) = at {
+                    path.push(view.key);
+                    at = view.parent.and_then(|parent| other.node(parent));
+                }
+                path.reverse();
+                self.add(&path, times.window, *nanos);
+            }
+            if times.bare_nanos > 0 {
+                self.add(&[], times.window, times.bare_nanos);
+            }
+        }
+        self.truncated_nanos += other.truncated_nanos;
+    }
+
     fn key_of(&self, node: &Node) -> Option<FrameKey> {
         self.keys.get(node.key as usize).copied()
     }

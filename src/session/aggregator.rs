@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::ended::{EndedThreads, profile};
 use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, ThreadKey};
 use crate::native::SampleSource;
 use crate::profile::{Ledger, MergeStats, Merger, ThreadProfile, WindowClock};
@@ -25,8 +26,6 @@ pub(super) struct MergeFigures {
     pub(super) torn: u64,
     /// Samples with at least one Python frame placed.
     pub(super) attributed: u64,
-    /// Threads seen.
-    pub(super) threads: u32,
 }
 
 impl MergeFigures {
@@ -103,33 +102,32 @@ impl Aggregator {
 
 fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
     let mut merger = Merger::new();
-    let mut threads: Vec<(ThreadKey, Ledger)> = Vec::new();
-    let mut places: HashMap<ThreadKey, usize> = HashMap::new();
+    let mut threads: HashMap<ThreadKey, Ledger> = HashMap::new();
+    let mut ended = EndedThreads::default();
     let mut figures = MergeFigures::default();
     let mut more = true;
     while more {
         more = source.drain(DRAIN_WAIT, &mut |sample| {
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
-            let place = *places.entry(sample.thread).or_insert_with(|| {
-                threads.push((sample.thread, Ledger::default()));
-                threads.len() - 1
-            });
-            if let Some((_, ledger)) = threads.get_mut(place) {
-                ledger.book(merged.path, clock.window_at(sample.taken_at), sample.weight_nanos);
-            }
+            threads.entry(sample.thread).or_default().book(
+                merged.path,
+                clock.window_at(sample.taken_at),
+                sample.weight_nanos,
+            );
         });
-        figures.threads = u32::try_from(threads.len()).unwrap_or(u32::MAX);
+        for (key, name) in source.take_ended() {
+            if let Some(ledger) = threads.remove(&key) {
+                ended.add(key, name, ledger.into_tree());
+            }
+        }
         *shared.figures.lock() = figures;
     }
-    let threads = threads
+    let living = threads
         .into_iter()
-        .map(|(key, ledger)| ThreadProfile {
-            key,
-            name: source.thread_name(key),
-            tree: ledger.into_tree(),
-        })
-        .collect();
+        .map(|(key, ledger)| profile(key, source.thread_name(key), ledger.into_tree()));
+    let mut threads: Vec<ThreadProfile> = living.chain(ended.into_profiles()).collect();
+    threads.sort_by_key(|thread| thread.key.serial);
     *shared.result.lock() = Some(Aggregated {
         threads,
         modules: source.modules(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, View};
+use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +11,10 @@ pub struct StartRequest {
     pub interval_micros: u64,
     /// Seconds after which the session stops and exports by itself.
     pub timeout_seconds: Option<u64>,
+    /// Which threads.
+    pub threads: ThreadChoice,
+    /// Leave out the time in which a thread waits.
+    pub ignore_sleeping: bool,
     /// What the profile will show.
     pub view: View,
     /// Who asked.

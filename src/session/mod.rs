@@ -2,6 +2,7 @@
 
 mod aggregator;
 mod control;
+mod ended;
 mod environment;
 mod python;
 mod recording;

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
-use crate::model::{CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, Tid};
+use crate::model::{
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, Tid,
+};
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
 use crate::shadow::ShadowTable;
@@ -34,7 +36,6 @@ pub(super) struct Figures {
     pub(super) sampler: SamplerDiagnostics,
     pub(super) python: PythonDiagnostics,
     pub(super) merge: MergeStats,
-    pub(super) threads: u32,
 }
 
 /// What a session leaves behind.
@@ -73,7 +74,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Begins to sample the server thread.
+    /// Begins to sample.
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
@@ -84,7 +85,12 @@ impl Recording {
         let window_clock = WindowClock::new(started_at, clock::wall());
         let options = SamplerOptions {
             interval_nanos: request.interval_micros * 1_000,
-            threads: ThreadSelection::Tids(vec![server_thread]),
+            threads: match &request.threads {
+                ThreadChoice::Server => ThreadSelection::Tids(vec![server_thread]),
+                ThreadChoice::All => ThreadSelection::All,
+                ThreadChoice::Named(names) => ThreadSelection::Named(names.clone()),
+            },
+            ignore_sleeping: request.ignore_sleeping,
         };
         let (sampler, source) = match native::start(options, table) {
             Ok(started) => started,
@@ -184,7 +190,6 @@ impl Recording {
             sampler: diagnostics,
             python: self.python.diagnostics(),
             merge: merged.merge,
-            threads: merged.threads.max(1),
         }
     }
 

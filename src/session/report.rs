@@ -9,7 +9,7 @@ use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadKey, WallMillis};
+use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::symbol::Symbolizer;
 use crate::sys::{PrivateDir, task};
@@ -82,13 +82,28 @@ fn metadata(
         endstone_version: environment.server_version.clone(),
         minecraft_version: environment.minecraft_version.clone(),
         brand: environment.server_name.clone(),
-        selection: ThreadSelection::Threads(vec![recorded.server_thread]),
+        selection: selection(recorded),
         view: recorded.request.view,
+        ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,
         python: recorded.figures.python.clone(),
+    }
+}
+
+/// What spark's schema can say of it: a list of names it cannot, so those threads are named by their ids.
+fn selection(recorded: &Recorded) -> ThreadSelection {
+    let sampled = || {
+        let threads = recorded.aggregated.iter().flat_map(|aggregated| &aggregated.threads);
+        threads.map(|thread| thread.key.tid).collect()
+    };
+    match &recorded.request.threads {
+        ThreadChoice::Server => ThreadSelection::Threads(vec![recorded.server_thread]),
+        ThreadChoice::All => ThreadSelection::All,
+        ThreadChoice::Named(ThreadNames::Exact(_)) => ThreadSelection::Threads(sampled()),
+        ThreadChoice::Named(names @ ThreadNames::Patterns(_)) => ThreadSelection::Patterns(names.texts()),
     }
 }
 
@@ -131,6 +146,7 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
     };
     if threads.is_empty() {
         // The viewer says "No Data" of a profile without a thread.
+        // Or no thread has had the name that was asked for.
         threads.push(ThreadProfile {
             key: ThreadKey {
                 tid: recorded.server_thread,
@@ -138,9 +154,14 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
             },
             name: task::name(recorded.server_thread).unwrap_or_default(),
             tree: Tree::new(),
+            members: 1,
+            alone: true,
         });
     }
-    threads.sort_by_key(|thread: &ThreadProfile| thread.key.tid != recorded.server_thread);
+    for thread in &mut threads {
+        thread.alone = thread.key.tid == recorded.server_thread;
+    }
+    threads.sort_by_key(|thread: &ThreadProfile| !thread.alone);
     let last = recorded.clock.window_at(recorded.ended_at);
     let mut windows = vec![WindowStats::default(); last as usize + 1];
     for (window, stats) in ticks {

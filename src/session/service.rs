@@ -256,7 +256,7 @@ fn running_info(recording: &Recording) -> RunningInfo {
         samples: figures.sampler.samples,
         lost: figures.sampler.losses.total(),
         interval_micros: request.interval_micros,
-        threads: figures.threads,
+        threads: figures.sampler.threads,
         python: figures.python,
         sampler: figures.sampler,
         started_by: request.requested_by.clone(),

@@ -126,7 +126,7 @@ fn start(shared: &Shared, request: StartRequest) {
             let figures = recording.figures();
             let notice = Notice::Started {
                 interval_micros: recording.request().interval_micros,
-                threads: figures.threads,
+                threads: figures.sampler.threads,
                 python: figures.python.state,
             };
             shared.state.lock().phase = Phase::Running(Arc::new(recording));

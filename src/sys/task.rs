@@ -92,6 +92,17 @@ pub fn stack_limit() -> u64 {
     }
 }
 
+/// How many files this process may have open.
+fn open_file_limit() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid rlimit to write to.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    if code == 0 { limit.rlim_cur } else { 0 }
+}
+
 /// Where a thread is, as far as the kernel tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whereabouts {
@@ -115,13 +126,15 @@ pub enum Whereabouts {
 pub struct SyscallFile(Option<OwnedFd>);
 
 impl SyscallFile {
-    /// Opens the file of `tid`. Where there is none, all answers are [`Whereabouts::Unknown`].
+    /// Opens the file of `tid`. Where there is none, or where it would take a descriptor of the upper half of those that this process may have (they are
+    /// the server's), all answers are [`Whereabouts::Unknown`].
     pub fn open(tid: Tid) -> Self {
         let path = format!("/proc/self/task/{}/syscall\0", tid.get());
         // SAFETY: a NUL-terminated path.
         let fd = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
         // SAFETY: just opened, owned by nobody else.
-        SyscallFile((fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) }))
+        let file = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
+        SyscallFile(file.filter(|_| fd as u64 <= open_file_limit() / 2))
     }
 
     /// Where the thread is now.

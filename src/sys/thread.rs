@@ -7,12 +7,13 @@
 use std::ffi::CString;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::task;
 use crate::model::Tid;
 
 /// The kernel's id of the calling thread. Async-signal-safe.
@@ -21,31 +22,59 @@ pub fn current_tid() -> Tid {
     Tid::new(unsafe { libc::syscall(libc::SYS_gettid) } as i32)
 }
 
-/// The kernel ids of all living threads of ours, to leave them out of profiles.
+/// The kernel ids of all threads of ours, to leave them out of profiles: those that exist when this is called, the ones that are just being made or just
+/// ending among them. May wait a moment for the former to have an id.
 pub fn own_tids() -> Vec<Tid> {
-    let mut living = Vec::new();
-    LIVING.lock().retain(|thread| match thread.upgrade() {
-        Some(thread) if !*thread.ended.lock() => {
-            // Acquire: pairs with the Release store in `run`; 0 until the thread has begun.
-            let tid = thread.tid.load(Ordering::Acquire);
-            if tid != 0 {
-                living.push(Tid::new(tid));
-            }
-            true
+    // A thread begins within a millisecond; on a machine that gives it no time for a tenth of a second it is left out.
+    for _ in 0..1_000 {
+        if let Some(tids) = own_tids_if_all_known() {
+            return tids;
         }
-        _ => false,
-    });
-    living
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    known_tids(&OWN.lock())
 }
 
-static LIVING: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+fn own_tids_if_all_known() -> Option<Vec<Tid>> {
+    let mut own = OWN.lock();
+    own.retain(|thread| {
+        let Some(tid) = thread.known_tid() else { return true };
+        // Relaxed: written before the id, which is read with Acquire.
+        let started = thread.started.load(Ordering::Relaxed);
+        // An ended body does not mean that the kernel has let go of the thread.
+        !*thread.ended.lock() || task::start_ticks(tid) == Some(started)
+    });
+    own.iter()
+        .all(|thread| thread.known_tid().is_some())
+        .then(|| known_tids(&own))
+}
+
+fn known_tids(own: &[Arc<Shared>]) -> Vec<Tid> {
+    own.iter().filter_map(|thread| thread.known_tid()).collect()
+}
+
+/// From just before a thread is made until the kernel has let go of it.
+static OWN: Mutex<Vec<Arc<Shared>>> = Mutex::new(Vec::new());
 
 /// What a worker and its owner share.
 #[derive(Debug)]
 struct Shared {
     tid: AtomicI32,
+    /// In clock ticks since boot.
+    started: AtomicU64,
     ended: Mutex<bool>,
     signal: Condvar,
+}
+
+impl Shared {
+    /// `None` before the thread has begun.
+    fn known_tid(&self) -> Option<Tid> {
+        // Acquire: pairs with the Release store in `run`.
+        match self.tid.load(Ordering::Acquire) {
+            0 => None,
+            tid => Some(Tid::new(tid)),
+        }
+    }
 }
 
 /// A running thread. Dropping it detaches the thread.
@@ -81,7 +110,11 @@ extern "C" fn run(argument: *mut libc::c_void) -> *mut libc::c_void {
     let Start { name, shared, body } = *start;
     // SAFETY: `name` is a NUL-terminated string of at most 15 bytes, and pthread_self is this living thread.
     unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
-    // Release: pairs with the Acquire loads in `own_tids` and `Worker::tid`.
+    // Relaxed: published by the store below.
+    shared
+        .started
+        .store(task::start_ticks(current_tid()).unwrap_or(0), Ordering::Relaxed);
+    // Release: pairs with the Acquire load in `known_tid`.
     shared.tid.store(current_tid().get(), Ordering::Release);
     let ended = Ended(shared);
     // A panic has been reported by the panic hook already; the owner sees the thread end.
@@ -99,6 +132,7 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Wor
     short.truncate(15);
     let shared = Arc::new(Shared {
         tid: AtomicI32::new(0),
+        started: AtomicU64::new(0),
         ended: Mutex::new(false),
         signal: Condvar::new(),
     });
@@ -108,6 +142,8 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Wor
         body: Box::new(body),
     });
     let argument = Box::into_raw(start);
+    // Before the thread can be seen by anybody.
+    OWN.lock().push(Arc::clone(&shared));
     let mut handle: libc::pthread_t = 0;
     // SAFETY: sigset_t is plain data, filled before it is used; pthread_sigmask writes `before`.
     let (code, mask_code) = unsafe {
@@ -126,9 +162,9 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Wor
     if code != 0 {
         // SAFETY: no thread was made, so the box is still ours alone.
         drop(unsafe { Box::from_raw(argument) });
+        OWN.lock().retain(|thread| !Arc::ptr_eq(thread, &shared));
         return Err(io::Error::from_raw_os_error(code));
     }
-    LIVING.lock().push(Arc::downgrade(&shared));
     Ok(Worker {
         handle,
         shared,
@@ -139,11 +175,7 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Wor
 impl Worker {
     /// The thread's kernel id, `None` before it has begun.
     pub fn tid(&self) -> Option<Tid> {
-        // Acquire: pairs with the Release store in `run`.
-        match self.shared.tid.load(Ordering::Acquire) {
-            0 => None,
-            tid => Some(Tid::new(tid)),
-        }
+        self.shared.known_tid()
     }
 
     /// True when the body has returned.
@@ -209,7 +241,29 @@ mod tests {
         assert!(!worker.is_finished());
         drop(release);
         worker.join();
-        assert!(!own_tids().contains(&tid));
+        while own_tids().contains(&tid) {
+            // The kernel removes a thread a moment after it was joined.
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_thread_of_ours_is_known_from_its_first_to_its_last_moment() {
+        let listed_but_unknown = || {
+            // Listed first: what is made in between is not in the list.
+            let listed = task::all().unwrap();
+            let own = own_tids();
+            listed
+                .into_iter()
+                .filter(|tid| !own.contains(tid) && task::name(*tid).as_deref() == Some("spark-brief"))
+                .collect::<Vec<_>>()
+        };
+        for _ in 0..300 {
+            let worker = spawn("spark-brief", || ()).unwrap();
+            assert_eq!(listed_but_unknown(), []);
+            worker.join();
+            assert_eq!(listed_but_unknown(), []);
+        }
     }
 
     #[test]

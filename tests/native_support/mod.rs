@@ -20,7 +20,15 @@ impl Symbols {
     /// Reads the executable's own file.
     pub fn of_this_executable(source: &SampleSource) -> Self {
         let path = std::env::current_exe().unwrap();
-        let module = source.modules().iter().find(|module| module.path == path).unwrap().id;
+        // The sampler looks at the modules first of all, but on a thread of its own.
+        let begun = Instant::now();
+        let module = loop {
+            match source.modules().iter().find(|module| module.path == path) {
+                Some(module) => break module.id,
+                None => assert!(begun.elapsed() < Duration::from_secs(60), "no module is known"),
+            }
+            std::thread::yield_now();
+        };
         let data = std::fs::read(path).unwrap();
         let file = object::File::parse(&*data).unwrap();
         let mut functions: Vec<(Range<u64>, String)> = file
@@ -80,6 +88,7 @@ pub fn start(interval_micros: u64, threads: ThreadSelection) -> (Sampler, Sample
         SamplerOptions {
             interval_nanos: interval_micros * 1_000,
             threads,
+            ignore_sleeping: false,
         },
         ShadowTable::global(),
     )
@@ -148,4 +157,10 @@ pub fn times<'a>(taken: impl Iterator<Item = &'a Taken>, pick: impl Fn(&Taken) -
         *times.entry(pick(sample)).or_default() += sample.weight_nanos;
     }
     times
+}
+
+/// How long a test goes on that is the better the longer it lasts: `SPARK_TORTURE_SECONDS`, or this many seconds.
+pub fn torture_time(seconds: u64) -> Duration {
+    let wanted = std::env::var("SPARK_TORTURE_SECONDS").ok();
+    Duration::from_secs(wanted.and_then(|text| text.parse().ok()).unwrap_or(seconds))
 }

@@ -1,6 +1,7 @@
 //! The subcommands of `./dev`.
 
 mod arguments;
+mod bench;
 mod build;
 mod demo;
 mod pythons;
@@ -40,7 +41,7 @@ struct Subcommand {
     run: fn(Vec<String>) -> Outcome,
 }
 
-const SUBCOMMANDS: [Subcommand; 5] = [
+const SUBCOMMANDS: [Subcommand; 6] = [
     Subcommand {
         name: "demo",
         arguments: "[--python X.Y] [--seconds N]",
@@ -52,6 +53,12 @@ const SUBCOMMANDS: [Subcommand; 5] = [
         arguments: "[ARGUMENTS FOR cargo test]",
         summary: "set up every supported Python available here and run all tests",
         run: test::run,
+    },
+    Subcommand {
+        name: "bench",
+        arguments: "",
+        summary: "measure what the profiler costs on this machine, as a table and as target/bench.json",
+        run: bench::run,
     },
     Subcommand {
         name: "build",

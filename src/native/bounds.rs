@@ -1,0 +1,74 @@
+//! Where a thread's stack begins and ends.
+
+use super::capture::StackBounds;
+use crate::sys::maps::{self, Mapping};
+use crate::sys::task;
+
+/// The bounds of the stack that holds `sp`, if it is the thread's own: the main thread's is the mapping that the kernel calls `[stack]`; that of any
+/// other thread ends with its control block, which the C library places at the end of the stack it gave the thread (or was given for it). Only such a
+/// mapping is sure to stay as long as the thread lives; fibers and alternate stacks are left unknown.
+pub(super) fn bounds(mappings: &[Mapping], is_main: bool, sp: u64, control_block: u64) -> StackBounds {
+    let Some(mapping) = maps::mapping_of(mappings, sp).filter(|mapping| mapping.readable) else {
+        return StackBounds::default();
+    };
+    let range = &mapping.range;
+    if is_main {
+        if mapping.path.as_os_str() != "[stack]" {
+            return StackBounds::default();
+        }
+        return StackBounds {
+            floor: range.end.saturating_sub(task::stack_limit()).min(range.start),
+            low: range.start,
+            high: range.end,
+        };
+    }
+    if !range.contains(&control_block) || control_block <= sp {
+        return StackBounds::default();
+    }
+    StackBounds {
+        floor: range.start,
+        low: range.start,
+        high: control_block,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn mapping(range: std::ops::Range<u64>, path: &str) -> Mapping {
+        Mapping {
+            range,
+            readable: true,
+            device: 0,
+            inode: 0,
+            path: PathBuf::from(path),
+        }
+    }
+
+    #[test]
+    fn bounds_are_known_for_a_threads_own_stack_only() {
+        let mappings = [mapping(0x1000..0x9000, ""), mapping(0x100_0000..0x200_0000, "[stack]")];
+        let own = bounds(&mappings, false, 0x8000, 0x8f00);
+        assert_eq!((own.low, own.high), (0x1000, 0x8f00));
+        assert!(own.holds(0x8000) && !own.holds(0x8f00) && !own.holds(0xfff));
+        let unknown = StackBounds::default();
+        assert!(!unknown.holds(0));
+        assert_eq!(bounds(&mappings, false, 0x8000, 0x20_0000), unknown, "a fiber");
+        assert_eq!(
+            bounds(&mappings, false, 0x8f80, 0x8f00),
+            unknown,
+            "beyond the control block"
+        );
+        assert_eq!(bounds(&mappings, false, 0xa000, 0xb000), unknown, "not mapped");
+        let main = bounds(&mappings, true, 0x1ff_0000, 0x8f00);
+        assert_eq!((main.low, main.high), (0x100_0000, 0x200_0000));
+        assert!(main.floor <= main.low);
+        assert_eq!(
+            bounds(&mappings, true, 0x8000, 0x8f00),
+            unknown,
+            "the main thread on another stack"
+        );
+    }
+}

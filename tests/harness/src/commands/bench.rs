@@ -1,0 +1,24 @@
+//! `./dev bench`: measures what the profiler costs on this machine, as a table and as JSON.
+
+use super::arguments::Arguments;
+use super::{CommandError, Outcome};
+use harness::Lab;
+use std::process::{Command, ExitCode};
+
+pub(super) fn run(arguments: Vec<String>) -> Outcome {
+    Arguments::new("bench", arguments).finish()?;
+    let lab = Lab::open()?;
+    let json = lab.target().join("bench.json");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["bench", "--bench", "native"])
+        .current_dir(lab.root())
+        .env("SPARK_BENCH_JSON", &json)
+        .status()
+        .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
+    if !status.success() {
+        return Err(CommandError::Result(format!("the bench failed: {status}")));
+    }
+    println!("\nThe same as JSON: {}", json.display());
+    Ok(ExitCode::SUCCESS)
+}
