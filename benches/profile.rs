@@ -190,6 +190,8 @@ fn tree_and_export() {
     let snapshot = Snapshot {
         threads: vec![ThreadProfile {
             key: SERVER,
+            members: 1,
+            alone: true,
             name: "MC_SERVER".to_owned(),
             tree,
         }],
