@@ -227,6 +227,38 @@ pub const ATTACH_WAIT_MILLIS: u64 = 2_000;
 /// finaliser runs inside one.
 pub const CALLBACK_EXITS: u32 = 100;
 
+/// Addresses that are remembered as callers of Python code. An interpreter has some dozens; beyond this an eval frame between two events is shown as such.
+pub const CARRIERS: usize = 4_096;
+
+/// Largest table that is unpacked from a stripped file (`.gnu_debugdata`): that of a large server would have 60 MB.
+pub const EMBEDDED_TABLE_BYTES: u64 = 128 << 20;
+
+/// Memory for unpacking such a table, in KiB: xz's highest setting needs 65 MiB.
+pub const XZ_MEMORY_KIB: u32 = 80 << 10;
+
+/// Largest debug information of one module that is searched for names, in bytes, to stay within the memory that naming may take.
+pub const DEBUG_INFO_BYTES: u64 = 192 << 20;
+
+/// References followed from a function's debug information to its name: copy, original, declaration; more is a loop.
+pub const DWARF_REFERENCES: usize = 8;
+
+/// Threads that read modules' files at the same time. A server loads one large file and some hundred small ones: more would wait for the large one.
+pub const SYMBOL_THREADS: usize = 4;
+
+/// Largest profile as gzip, in bytes. The viewer's server takes 10 MB by default; the rest is room for what it does not count as we do.
+pub const PROFILE_GZIP_BYTES: u64 = 8 << 20;
+
+/// How often a profile that is too large is folded further. Twice is the rule.
+pub const FOLD_ROUNDS: usize = 12;
+
+/// Bytes of profiles that are kept: a year of one a day.
+pub const PROFILE_FOLDER_BYTES: u64 = 1 << 30;
+
+/// Recovered profiles that are kept: the last ones of a server that crashes again and again say what there is to know.
+pub const RECOVERED_PROFILES: usize = 20;
+
+/// Age in seconds from which a temporary file is taken for one that a killed process left: writing one takes seconds.
+pub const LEFTOVER_SECONDS: i64 = 3_600;
 /// Finished profiles kept in memory because they could not be written. Each may be some tens of megabytes; an owner who does not mend a full disk after this many
 /// has been told each time.
 pub const UNSAVED_PROFILES: usize = 4;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use endstone_spark::command::{Audience, run};
 use endstone_spark::model::{
-    PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice, ThreadNames,
+    Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice, ThreadNames,
 };
 use endstone_spark::session::{Control, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
 
@@ -34,6 +34,10 @@ impl Control for Session {
         }
         if request.ignore_sleeping {
             asked += " awake";
+        }
+        match (request.view.grouping, request.view.show_interpreter) {
+            (Grouping::ByPool, false) => {}
+            (grouping, show_interpreter) => asked += &format!(" {grouping:?} {show_interpreter}"),
         }
         self.answer(asked)
     }
@@ -80,6 +84,7 @@ const HELP: &str = concat!(
     " profiles this server. Commands:
     /spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread
     ... start [--thread NAME]... [--regex] [--ignore-sleeping]: other threads (* for all, with --regex by pattern); leave out waiting
+    ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--save-to-file] [--comment \"TEXT\"]: stop, and save the profile to a file
     /spark profiler info: show how the profiler is doing
     /spark profiler cancel: stop, and throw the samples away"
@@ -122,6 +127,21 @@ const GOOD: &[(&str, &str, &str)] = &[
     (
         "profiler start --regex --thread worker-[0-9]+ --ignore-sleeping",
         "start 4000 None regex [\"worker-[0-9]+\"] awake",
+        STARTED_4,
+    ),
+    (
+        "profiler start --show-interpreter",
+        "start 4000 None ByPool true",
+        STARTED_4,
+    ),
+    (
+        "profiler start --not-combined",
+        "start 4000 None Separate false",
+        STARTED_4,
+    ),
+    (
+        "profiler start --combine-all --show-interpreter",
+        "start 4000 None AllInOne true",
         STARTED_4,
     ),
     ("profiler start --INTERVAL 4", "start 4000 None", STARTED_4),
@@ -244,7 +264,7 @@ const OTHER: &[(&str, &str)] = &[
     ("--help", "[⚡] Unknown command \"--help\". Use: help, profiler."),
     (
         "profiler start help",
-        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "help profiler",
@@ -271,19 +291,19 @@ const OTHER: &[(&str, &str)] = &[
     // Not options.
     (
         "profiler start --comment x",
-        "[⚡] \"profiler start\" has no option --comment. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] \"profiler start\" has no option --comment. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --intervall 4",
-        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start --=4",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler stop --interval 4",
@@ -303,15 +323,15 @@ const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler start 4",
-        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start -interval 4",
-        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler start \"--interval\" 4",
-        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
     ),
     (
         "profiler stop --save-to-file yes",
@@ -368,6 +388,11 @@ const OTHER: &[(&str, &str)] = &[
     ("profiler stop --comment §c", COMMENT),
     ("profiler stop --comment \u{7}", COMMENT),
     // Contradictions and quotes.
+    (
+        "profiler start --not-combined --combine-all",
+        "[⚡] --not-combined and --combine-all exclude each other. Give one of them.",
+    ),
+    ("profiler start --combine-all yes", "[⚡] --combine-all takes no value."),
     (
         "profiler start --interval 4 --interval 8",
         "[⚡] --interval is given twice with different values. Give it once.",

@@ -40,6 +40,10 @@ pub(super) fn help() -> Vec<Line> {
             "other threads (* for all, with --regex by pattern); leave out waiting",
         ),
         entry(
+            "... start [--not-combined] [--combine-all] [--show-interpreter]",
+            "one tree per thread, one for all; keep Python's own call functions",
+        ),
+        entry(
             "/spark profiler stop [--save-to-file] [--comment \"TEXT\"]",
             "stop, and save the profile to a file",
         ),
@@ -261,6 +265,10 @@ pub fn answer_notice(notice: &Notice) -> Line {
             .text("Naming and writing ")
             .value(counted(*samples, "sample"))
             .text(" ..."),
+        Notice::Folded { frames } => Line::new()
+            .text("The profile is too large for the viewer: its ")
+            .value(count(*frames))
+            .text(" smallest frames were folded into the ones that call them."),
         Notice::Saved { path, samples, bytes } => Line::new()
             .good("Saved ")
             .value(place(path))

@@ -14,6 +14,7 @@ mod line;
 mod parse;
 mod run;
 mod tokens;
+mod view;
 
 pub use answer::{answer_notice, answer_refusal};
 pub use clean::clean_text;

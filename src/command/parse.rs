@@ -3,8 +3,9 @@
 use super::clean::clean_text;
 use super::flags::{self, Flag};
 use super::tokens;
+use super::view;
 use crate::limits;
-use crate::model::{NamePattern, ThreadChoice, ThreadNames};
+use crate::model::{NamePattern, ThreadChoice, ThreadNames, View};
 
 /// What was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +29,8 @@ pub enum ProfilerCommand {
         threads: ThreadChoice,
         /// Leave out the time in which threads wait.
         ignore_sleeping: bool,
+        /// What the profile will show.
+        view: View,
     },
     /// End the session and export it.
     Stop {
@@ -103,6 +106,9 @@ pub enum ParseError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Both.
+    #[error("--not-combined and --combine-all exclude each other. Give one of them.")]
+    Grouping,
     /// A switch with a value.
     #[error("--{0} takes no value.")]
     NoValue(&'static str),
@@ -125,7 +131,9 @@ fn echo_reason(text: &str) -> String {
 
 fn allowed_flags(action: &str) -> &'static str {
     match action {
-        START => "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping.",
+        START => {
+            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter."
+        }
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         _ => "It takes nothing more.",
     }
@@ -191,7 +199,11 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
     let mut names = Vec::new();
     let mut regex = false;
     let mut ignore_sleeping = false;
+    let mut view = View::default();
     for flag in flags {
+        if view::apply(flag, &mut view)? {
+            continue;
+        }
         let value = flag.value.as_deref().unwrap_or_default();
         match flag.name.as_str() {
             "interval" => interval_micros = micros(value).ok_or(ParseError::Interval)?,
@@ -213,6 +225,7 @@ fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
         timeout_seconds,
         threads: thread_choice(names, regex)?,
         ignore_sleeping,
+        view,
     })
 }
 

@@ -20,12 +20,14 @@ pub fn run<S: AsRef<str>>(arguments: &[S], requester: &Requester, control: &dyn 
             timeout_seconds,
             threads,
             ignore_sleeping,
+            view,
         }) => {
             let request = StartRequest {
                 interval_micros,
                 timeout_seconds,
                 threads,
                 ignore_sleeping,
+                view,
                 requested_by: requester.clone(),
             };
             done(

@@ -1,23 +1,26 @@
 //! A snapshot as spark's protobuf.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use super::frames::{FrameNames, NativeNames};
 use super::layout::{Layout, Ordered};
-use super::metadata::{Grouping, ProfileMetadata};
+use super::metadata::ProfileMetadata;
 use super::pb;
 use super::shorten::bounded;
 use super::sources::Sources;
 use crate::limits::NAME_CHARS;
-use crate::profile::{Snapshot, ThreadProfile};
+use crate::model::{Grouping, Module, ModuleId};
+use crate::profile::{FrameKey, Snapshot, ThreadProfile};
 
 /// Encodes a snapshot. Native frames are named by `native`, a [`crate::symbol::Symbolizer`]. The same input gives the same bytes.
 ///
 /// Every time in the result is a sum of sampled times: frames that are left out, folded or cut give theirs to the frames that stand for
 /// them.
 pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &ProfileMetadata) -> pb::SamplerData {
-    let mut names = FrameNames::new(snapshot, native, metadata.show_interpreter);
-    let layouts: Vec<(String, Layout)> = groups(&snapshot.threads, metadata.grouping)
+    native.prepare(&modules_with_frames(snapshot));
+    let mut names = FrameNames::new(snapshot, native, metadata.view.show_interpreter);
+    let layouts: Vec<(String, Layout)> = groups(&snapshot.threads, metadata.view.grouping)
         .into_iter()
         .map(|(name, members)| {
             let mut layout = Layout::default();
@@ -49,6 +52,19 @@ pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &Prof
         time_window_statistics: window_statistics(snapshot, first_window, windows),
         channel_info: None,
     }
+}
+
+/// Modules that a frame lies in. A server loads some hundred libraries; most of them never show up.
+fn modules_with_frames(snapshot: &Snapshot) -> Vec<Arc<Module>> {
+    let nodes = snapshot.threads.iter().flat_map(|thread| thread.tree.nodes());
+    let used: HashSet<ModuleId> = nodes
+        .filter_map(|node| match node.key {
+            FrameKey::Native { module, .. } | FrameKey::Eval { module, .. } => Some(module),
+            _ => None,
+        })
+        .collect();
+    let modules = snapshot.modules.iter().filter(|module| used.contains(&module.id));
+    modules.map(Arc::clone).collect()
 }
 
 /// First window and number of windows, without a gap, of everything in the snapshot; at least one.

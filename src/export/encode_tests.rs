@@ -131,10 +131,83 @@ pool-# (2 threads) [15.0, 0.0]
 #[test]
 fn the_interpreter_is_shown_on_request() {
     let mut metadata = metadata();
-    metadata.show_interpreter = true;
+    metadata.view.show_interpreter = true;
     let text = text(&encoded(&sample(), &metadata));
     assert_eq!(text.matches("libpython3_13._PyEval_Vector").count(), 2, "{text}");
     assert!(text.contains("libpython3_13._PyEval_Vector [30.0, 42.0]"), "{text}");
+}
+
+/// Address 0x130 of the interpreter has no name; what it calls runs Python.
+#[test]
+fn what_calls_python_frames_is_glue_without_a_name() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let eval = FrameKey::Eval {
+        module: crate::model::ModuleId::new(2),
+        rva: 0x150,
+    };
+    let root = native(1, 0x10);
+    tree.add(&[root, native(2, 0x130), python(1)], 0, 1_000_000);
+    tree.add(&[root, native(2, 0x130), eval], 0, 2_000_000);
+    tree.add(&[root, native(2, 0x170), eval], 0, 3_000_000);
+    tree.add(&[root, native(2, 0x160), native(2, 0x150)], 0, 4_000_000);
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let hidden = "\
+bedrock_server [10.0, 0.0]
+  bedrock_server.f1 [10.0, 0.0]
+    [Python] my_plugin.main.MyPlugin.on_tick [1.0, 0.0]
+    libpython3_13.libpython3_13+0x100 [4.0, 0.0]
+      libpython3_13.libpython3_13+0x100 [4.0, 0.0]
+";
+    assert_eq!(text(&encoded(&snapshot, &metadata())), hidden);
+    let mut metadata = metadata();
+    metadata.view.show_interpreter = true;
+    let shown = text(&encoded(&snapshot, &metadata));
+    assert!(
+        shown.contains("libpython3_13.libpython3_13+0x100 [10.0, 0.0]"),
+        "{shown}"
+    );
+}
+
+/// Function 0x200 has no name. Once it is seen alone between the interpreter's call functions, called from outside, and a Python frame.
+#[test]
+fn a_nameless_function_that_only_carries_calls_is_glue_everywhere() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let root = native(1, 0x10);
+    let worker = native(2, 0x310);
+    let (call, carrying, carrier) = (native(2, 0x14), native(2, 0x230), native(2, 0x140));
+    tree.add(&[root, call, carrying, carrier, python(1)], 0, 1_000_000);
+    tree.add(
+        &[
+            root,
+            call,
+            carrying,
+            carrier,
+            python(1),
+            worker,
+            native(2, 0x240),
+            carrier,
+            python(3),
+        ],
+        0,
+        2_000_000,
+    );
+    // It works, and calls Python: nothing tells that it does nothing else.
+    tree.add(
+        &[root, call, carrying, carrier, python(1), worker, carrier, python(3)],
+        0,
+        4_000_000,
+    );
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let expected = "\
+bedrock_server [7.0, 0.0]
+  bedrock_server.f1 [7.0, 0.0]
+    [Python] my_plugin.main.MyPlugin.on_tick [7.0, 0.0]
+      libpython3_13.libpython3_13+0x300 [6.0, 0.0]
+        [Python] my_plugin.main.key [6.0, 0.0]
+";
+    assert_eq!(text(&encoded(&snapshot, &metadata())), expected);
 }
 
 #[test]
@@ -199,9 +272,9 @@ fn threads_group_as_asked() {
             .map(|thread| thread.name)
             .collect()
     };
-    metadata.grouping = Grouping::Separate;
+    metadata.view.grouping = Grouping::Separate;
     assert_eq!(names(&metadata), ["bedrock_server", "pool-1", "pool-2"]);
-    metadata.grouping = Grouping::AllInOne;
+    metadata.view.grouping = Grouping::AllInOne;
     assert_eq!(names(&metadata), ["All"]);
     let total: f64 = encoded(&sample(), &metadata).threads[0].times.iter().sum();
     assert_eq!(total, 150.0 + 56.0 + 15.0);
@@ -212,7 +285,7 @@ fn threads_of_one_name_are_told_apart() {
     let mut snapshot = snapshot();
     snapshot.threads = (0..3).map(|n| thread("worker", n, Tree::new())).collect();
     let mut metadata = metadata();
-    metadata.grouping = Grouping::Separate;
+    metadata.view.grouping = Grouping::Separate;
     let names: Vec<String> = encoded(&snapshot, &metadata)
         .threads
         .into_iter()
@@ -288,13 +361,73 @@ fn ninety_windows_and_fifty_threads_hold_together() {
         ));
     }
     let mut metadata = metadata();
-    metadata.grouping = Grouping::Separate;
+    metadata.view.grouping = Grouping::Separate;
     let data = encoded(&snapshot, &metadata);
     assert_eq!((data.time_windows.len(), data.threads.len()), (90, 53));
     assert_eq!(violations(&data), Vec::<String>::new());
 }
 
 /// Renewed with `SPARK_RENEW_GOLDEN=1 cargo test`.
+#[test]
+fn names_of_a_megabyte_and_stacks_of_five_thousand_frames_are_cut() {
+    let mut snapshot = sample();
+    let long = "name".repeat(1 << 18);
+    snapshot.codes.push((CodeId::new(4), code(&long, &long, &long, 1)));
+    let mut tree = Tree::new();
+    let deep: Vec<FrameKey> = (0..5_000)
+        .map(|frame| {
+            if frame % 2 == 0 {
+                python(4)
+            } else {
+                native(1, frame * 16)
+            }
+        })
+        .collect();
+    tree.add(&deep, 0, 3_000_000);
+    tree.add(&deep[..EXPORT_DEPTH], 0, 2_000_000);
+    snapshot.threads = vec![thread(&long, 0, tree)];
+    let mut metadata = metadata();
+    metadata.comment = long.clone();
+    metadata.sources = vec![Source {
+        name: "my_plugin".to_owned(),
+        description: "a plugin".to_owned(),
+        ..Source::default()
+    }];
+    let data = encode(
+        &snapshot,
+        &mut Names(|_: &Module, _: u64| Some(long.clone())),
+        &metadata,
+    );
+    assert_eq!(violations(&data), Vec::<String>::new());
+    assert_eq!(data.threads[0].times, [5.0, 0.0]);
+}
+
+#[test]
+fn three_hundred_thousand_frames_hold_together() {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    let mut nanos = 0;
+    for stack in 0..60_000_u64 {
+        // Five frames of its own below one of ten that are shared: 300,010.
+        let path: Vec<FrameKey> = (0..6)
+            .map(|depth| native(1, if depth == 0 { stack % 10 * 16 } else { stack * 16 }))
+            .collect();
+        tree.add(&path, (stack % 2) as u32, 1_000 + stack);
+        nanos += 1_000 + stack;
+    }
+    assert!(tree.len() > 300_000);
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let mut data = encoded(&snapshot, &metadata());
+    assert_eq!(violations(&data), Vec::<String>::new());
+    let total: f64 = data.threads[0].times.iter().sum();
+    assert!((total - nanos as f64 / 1e6).abs() < 1e-6);
+
+    let times = data.threads[0].times.clone();
+    assert!(crate::export::fold(&mut data, 500_000) > 0);
+    assert_eq!(violations(&data), Vec::<String>::new());
+    assert_eq!(data.threads[0].times, times);
+}
+
 #[test]
 fn the_bytes_are_those_of_the_golden_file() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sample.sparkprofile");
@@ -467,7 +600,7 @@ proptest! {
         snapshot.threads = vec![thread("t", 0, tree)];
         snapshot.windows.resize(4, WindowStats::default());
         let mut metadata = metadata();
-        metadata.show_interpreter = show_interpreter;
+        metadata.view.show_interpreter = show_interpreter;
         let data = encoded(&snapshot, &metadata);
         prop_assert_eq!(violations(&data), Vec::<String>::new());
         let expected: Vec<f64> = totals.iter().map(|nanos| *nanos as f64 / 1e6).collect();

@@ -1,17 +1,20 @@
 //! What each frame is called in the viewer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::glue;
 use super::shorten::shorten;
 use crate::limits::{CLASS_CHARS, NAME_CHARS};
 use crate::model::{CodeId, CodeInfo, Module, ModuleId, StackEnd, plugin_stem};
-use crate::profile::{FrameKey, Snapshot};
+use crate::profile::{FrameKey, NodeView, Snapshot, Tree};
 use crate::symbol::Symbolizer;
 
 /// Names the functions of modules. Addresses are those of [`crate::model::NativeFrame::rva`].
 pub trait NativeNames {
+    /// Tells which modules will be asked for.
+    fn prepare(&mut self, _modules: &[Arc<Module>]) {}
+
     /// The full name, demangled, without parameters; `None` when no function of known extent holds the address.
     fn function(&mut self, module: &Module, rva: u64) -> Option<String>;
 
@@ -23,6 +26,10 @@ pub trait NativeNames {
 }
 
 impl NativeNames for Symbolizer {
+    fn prepare(&mut self, modules: &[Arc<Module>]) {
+        Symbolizer::prepare(self, modules);
+    }
+
     fn function(&mut self, module: &Module, rva: u64) -> Option<String> {
         self.resolve(module, rva)
     }
@@ -75,6 +82,10 @@ pub struct FrameNames<'a> {
     codes: HashMap<CodeId, &'a CodeInfo>,
     native: &'a mut dyn NativeNames,
     show_interpreter: bool,
+    /// Addresses that call the eval frames of Python functions.
+    carriers: HashSet<(ModuleId, u64)>,
+    /// First addresses of nameless functions that only carry calls.
+    carrying: HashSet<(ModuleId, u64)>,
     named: HashMap<FrameKey, Named>,
     ids: HashMap<FrameName, u32>,
     names: Vec<FrameName>,
@@ -120,15 +131,23 @@ impl std::fmt::Debug for FrameNames<'_> {
 impl<'a> FrameNames<'a> {
     /// Names for the frames of `snapshot`. `show_interpreter` keeps the interpreter's glue.
     pub fn new(snapshot: &'a Snapshot, native: &'a mut dyn NativeNames, show_interpreter: bool) -> Self {
+        let modules: HashMap<ModuleId, &Module> = snapshot
+            .modules
+            .iter()
+            .map(|module| (module.id, Arc::as_ref(module)))
+            .collect();
+        let carrying = carrying_functions(snapshot, &modules, native);
         FrameNames {
-            modules: snapshot
-                .modules
-                .iter()
-                .map(|module| (module.id, Arc::as_ref(module)))
-                .collect(),
+            modules,
             codes: snapshot.codes.iter().map(|(id, info)| (*id, info)).collect(),
             native,
             show_interpreter,
+            carrying,
+            carriers: snapshot
+                .threads
+                .iter()
+                .flat_map(|thread| carriers(&thread.tree))
+                .collect(),
             named: HashMap::new(),
             ids: HashMap::new(),
             names: Vec::new(),
@@ -143,7 +162,8 @@ impl<'a> FrameNames<'a> {
             return *named;
         }
         let named = match key {
-            FrameKey::Native { module, rva } => self.name_native(module, rva),
+            FrameKey::Native { module, rva } => self.name_native(module, rva, self.carriers.contains(&(module, rva))),
+            FrameKey::Eval { module, rva } => self.name_native(module, rva, true),
             FrameKey::Python(code) => self.name_python(code),
             FrameKey::Omitted(count) => {
                 let text = format!("{} left out", counted(count, "native frame"));
@@ -205,7 +225,8 @@ impl<'a> FrameNames<'a> {
         self.named.keys().filter(unknown).count() as u64
     }
 
-    fn name_native(&mut self, id: ModuleId, rva: u64) -> Named {
+    /// `carries`: the frame calls an eval frame, or is one that runs nothing, which the interpreter's own names need not tell.
+    fn name_native(&mut self, id: ModuleId, rva: u64, carries: bool) -> Named {
         let Some(&module) = self.modules.get(&id) else {
             return self.stand_in(NATIVE_CLASS, "code outside all known modules", 1);
         };
@@ -215,16 +236,17 @@ impl<'a> FrameNames<'a> {
         let (method, glue) = match self.native.function(module, rva) {
             Some(function) => {
                 *named += 1;
-                let glue =
-                    glue::is_interpreter(&short) && glue::is_glue(function.strip_suffix("@plt").unwrap_or(&function));
+                let glue = carries || glue::is_glue(function.strip_suffix("@plt").unwrap_or(&function));
                 (function, glue)
             }
             None => {
                 *nameless += 1;
-                let start = self.native.function_start(module, rva).unwrap_or(rva);
-                (format!("{class}+{start:#x}"), false)
+                let start = self.native.function_start(module, rva);
+                let carries = carries || start.is_some_and(|start| self.carrying.contains(&(id, start)));
+                (format!("{class}+{:#x}", start.unwrap_or(rva)), carries)
             }
         };
+        let glue = glue && glue::is_interpreter(&short);
         let name = FrameName {
             class,
             method: presentable(&method, NAME_CHARS),
@@ -279,6 +301,73 @@ impl<'a> FrameNames<'a> {
         self.ids.insert(name, id);
         id
     }
+}
+
+/// Addresses whose callee is the eval frame of a Python function. In the interpreter's module these are the functions that set such a frame up
+/// (`_PyEval_Vector`, `gen_send_ex2`, what they were inlined into): known here without a name, which most installed interpreters do not have.
+fn carriers(tree: &Tree) -> impl Iterator<Item = (ModuleId, u64)> + '_ {
+    tree.nodes().filter_map(|node| {
+        let parent = match node.key {
+            FrameKey::Python(_) | FrameKey::Eval { .. } => tree.node(node.parent?)?,
+            _ => return None,
+        };
+        match parent.key {
+            FrameKey::Native { module, rva } => Some((module, rva)),
+            _ => None,
+        }
+    })
+}
+
+/// Nameless functions of the interpreter that only carry calls: those found alone between its call functions, entered from another module, and an
+/// address that sets up a Python frame. That is `method_vectorcall` and its like. What does work of its own is not found there: a built-in function
+/// stands below a function that unpacks its arguments.
+fn carrying_functions(
+    snapshot: &Snapshot,
+    modules: &HashMap<ModuleId, &Module>,
+    native: &mut dyn NativeNames,
+) -> HashSet<(ModuleId, u64)> {
+    let mut found = HashSet::new();
+    let mut seen = HashSet::new();
+    for tree in snapshot.threads.iter().map(|thread| &thread.tree) {
+        let parent = |node: NodeView| node.parent.and_then(|parent| tree.node(parent));
+        for node in tree.nodes() {
+            if !matches!(node.key, FrameKey::Python(_)) {
+                continue;
+            }
+            let Some((carrier, function)) = parent(node).and_then(|carrier| Some((carrier, parent(carrier)?))) else {
+                continue;
+            };
+            let (FrameKey::Native { module: id, .. }, FrameKey::Native { module: same, rva }) =
+                (carrier.key, function.key)
+            else {
+                continue;
+            };
+            if id != same || !seen.insert((id, rva)) {
+                continue;
+            }
+            let Some(&module) = modules.get(&id) else { continue };
+            if !glue::is_interpreter(&module.short_name()) || native.function(module, rva).is_some() {
+                continue;
+            }
+            let mut callers = 0;
+            let mut at = parent(function);
+            while let Some(FrameKey::Native { module: same, rva }) = at.map(|node| node.key)
+                && same == id
+                && native.function(module, rva).is_some_and(|name| glue::is_glue(&name))
+            {
+                callers += 1;
+                at = at.and_then(parent);
+            }
+            let from_outside = matches!(at.map(|node| node.key), Some(FrameKey::Native { module, .. }) if module != id);
+            if callers == 0 || !from_outside {
+                // Another way to it may tell more.
+                seen.remove(&(id, rva));
+            } else if let Some(start) = native.function_start(module, rva) {
+                found.insert((id, start));
+            }
+        }
+    }
+    found
 }
 
 /// The class of a Python function. Files and libraries are named with an ending that the viewer would take for the class's last part.

@@ -12,6 +12,8 @@ const GLUE: &[&str] = &[
     "PyEval_CallObjectWithKeywords",
     "PyEval_EvalCode",
     "PyGen_am_send",
+    "PyIter_Next",
+    "PyIter_NextItem",
     "PyIter_Send",
     "PyObject_Call",
     "PyObject_CallFunction",

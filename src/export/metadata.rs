@@ -10,7 +10,7 @@ use super::shorten::bounded;
 use super::sources::Source;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
 use crate::model::{
-    Category, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, Tid, WallMillis,
+    Category, Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, Tid, View, WallMillis,
 };
 use crate::profile::MergeStats;
 
@@ -42,18 +42,6 @@ pub enum ThreadSelection {
     Patterns(Vec<String>),
 }
 
-/// Which threads share a tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Grouping {
-    /// Threads whose names differ only in numbers.
-    #[default]
-    ByPool,
-    /// None.
-    Separate,
-    /// All.
-    AllInOne,
-}
-
 /// Everything about a profile besides its trees.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProfileMetadata {
@@ -77,12 +65,12 @@ pub struct ProfileMetadata {
     pub brand: String,
     /// Which threads were sampled.
     pub selection: ThreadSelection,
-    /// Which threads share a tree.
-    pub grouping: Grouping,
+    /// What is shown.
+    pub view: View,
+    /// SHA-256 of the server's executable, with which other tools can tell whose addresses these are.
+    pub server_sha256: Option<String>,
     /// Whether time in which threads wait was left out.
     pub ignore_sleeping: bool,
-    /// Keep the interpreter's own call functions.
-    pub show_interpreter: bool,
     /// The server's plugins.
     pub sources: Vec<Source>,
     /// The native side.
@@ -104,7 +92,7 @@ impl ProfileMetadata {
             thread_dumper: Some(self.selection.encode()),
             data_aggregator: Some(pb::sampler_metadata::DataAggregator {
                 r#type: pb::sampler_metadata::data_aggregator::Type::Simple.into(),
-                thread_grouper: self.grouping.encode().into(),
+                thread_grouper: grouper(self.view.grouping).into(),
                 tick_length_threshold: 0,
                 number_of_included_ticks: ticks,
             }),
@@ -124,18 +112,26 @@ impl ProfileMetadata {
             end_time: self.ended.0,
             number_of_ticks: ticks,
             sources: BTreeMap::new(),
-            extra_platform_metadata: BTreeMap::from([
-                ("Native modules".to_owned(), native_modules(modules).to_string()),
-                ("Sampling".to_owned(), self.sampling().to_string()),
-                (
-                    "Python attribution".to_owned(),
-                    self.attribution(unknown_codes).to_string(),
-                ),
-            ]),
+            extra_platform_metadata: self.extra(unknown_codes, modules),
             sampler_mode: pb::sampler_metadata::SamplerMode::Execution.into(),
             sampler_engine: pb::sampler_metadata::SamplerEngine::Async.into(),
             sampler_engine_version: concat!("endstone-spark ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
+    }
+
+    fn extra(&self, unknown_codes: u64, modules: &[ModuleCoverage]) -> BTreeMap<String, String> {
+        let mut extra = BTreeMap::from([
+            ("Native modules".to_owned(), native_modules(modules).to_string()),
+            ("Sampling".to_owned(), self.sampling().to_string()),
+            (
+                "Python attribution".to_owned(),
+                self.attribution(unknown_codes).to_string(),
+            ),
+        ]);
+        if let Some(hash) = &self.server_sha256 {
+            extra.insert("Server executable".to_owned(), json!({ "SHA-256": hash }).to_string());
+        }
+        extra
     }
 
     fn sampling(&self) -> Value {
@@ -321,14 +317,12 @@ impl ThreadSelection {
     }
 }
 
-impl Grouping {
-    fn encode(self) -> pb::sampler_metadata::data_aggregator::ThreadGrouper {
-        use pb::sampler_metadata::data_aggregator::ThreadGrouper;
-        match self {
-            Grouping::ByPool => ThreadGrouper::ByPool,
-            Grouping::Separate => ThreadGrouper::ByName,
-            Grouping::AllInOne => ThreadGrouper::AsOne,
-        }
+fn grouper(grouping: Grouping) -> pb::sampler_metadata::data_aggregator::ThreadGrouper {
+    use pb::sampler_metadata::data_aggregator::ThreadGrouper;
+    match grouping {
+        Grouping::ByPool => ThreadGrouper::ByPool,
+        Grouping::Separate => ThreadGrouper::ByName,
+        Grouping::AllInOne => ThreadGrouper::AsOne,
     }
 }
 

@@ -1,6 +1,8 @@
 //! From a frozen snapshot to the file that the spark viewer opens.
 
 mod encode;
+mod fold;
+mod folder;
 mod frames;
 mod glue;
 mod layout;
@@ -13,7 +15,9 @@ mod sources;
 mod test_support;
 
 pub use encode::encode;
+pub use fold::fold;
+pub use folder::{Kind, make_room};
 pub use frames::NativeNames;
-pub use metadata::{Creator, Grouping, ProfileMetadata, ThreadSelection};
+pub use metadata::{Creator, ProfileMetadata, ThreadSelection};
 pub use save::{save, write};
 pub use sources::Source;

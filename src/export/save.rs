@@ -6,23 +6,35 @@ use std::path::PathBuf;
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 
+use super::folder::Kind;
 use super::pb;
 use crate::limits::FILE_NAME_TRIES;
 use crate::model::WallMillis;
 use crate::sys::{PrivateDir, PrivateDirError};
 
 /// The ending by which spark's viewer knows a profile.
-const ENDING: &str = "sparkprofile";
+pub(super) const ENDING: &str = "sparkprofile";
+
+/// What the names of recovered profiles begin with.
+pub(super) const RECOVERED: &str = "recovered_";
 
 /// Numbers of the fields that are written one by one, as in `proto/spark_sampler.proto`.
 const SAMPLER_DATA_THREADS: u32 = 2;
 const THREAD_NODE_CHILDREN: u32 = 3;
 
 /// Writes a profile into `folder` and gives its path. The file is named after the time, in UTC so that names sort by age wherever the
-/// server stands: `2026-11-29_19-40-03.sparkprofile`; further ones of the same second get `-2`, `-3` and so on. It is raw protobuf: the
+/// server stands: `2026-11-29_19-40-03.sparkprofile`; further ones of the same second get `-2`, `-3` and so on, recovered ones begin with `recovered_`. It is raw protobuf: the
 /// viewer cannot open a compressed file.
-pub fn save(folder: &PrivateDir, data: &pb::SamplerData, time: WallMillis) -> Result<PathBuf, PrivateDirError> {
-    let stem = file_stem(time);
+pub fn save(
+    folder: &PrivateDir,
+    data: &pb::SamplerData,
+    time: WallMillis,
+    kind: Kind,
+) -> Result<PathBuf, PrivateDirError> {
+    let stem = match kind {
+        Kind::Asked => file_stem(time),
+        Kind::Recovered => format!("{RECOVERED}{}", file_stem(time)),
+    };
     let names = (1..=FILE_NAME_TRIES).map(|number| match number {
         1 => format!("{stem}.{ENDING}"),
         _ => format!("{stem}-{number}.{ENDING}"),
@@ -152,7 +164,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = PrivateDir::open(root.path()).unwrap();
         let time = WallMillis(1_795_981_203_999);
-        let saved: Vec<PathBuf> = (0..3).map(|_| save(&folder, &data(), time).unwrap()).collect();
+        let saved: Vec<PathBuf> = (0..3)
+            .map(|_| save(&folder, &data(), time, Kind::Asked).unwrap())
+            .collect();
         let names: Vec<&str> = saved
             .iter()
             .map(|path| path.file_name().unwrap().to_str().unwrap())

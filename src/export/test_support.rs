@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::frames::NativeNames;
-use super::metadata::{Creator, Grouping, ProfileMetadata, ThreadSelection};
+use super::metadata::{Creator, ProfileMetadata, ThreadSelection};
 use crate::model::{
     Category, CodeId, CodeInfo, Module, ModuleId, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics,
-    ThreadKey, Tid, WallMillis,
+    ThreadKey, Tid, View, WallMillis,
 };
 use crate::profile::{FrameKey, MergeStats, Snapshot, ThreadProfile, Tree, WindowClock, WindowStats};
 
@@ -78,9 +78,9 @@ pub fn metadata() -> ProfileMetadata {
         minecraft_version: "1.26.0".to_owned(),
         brand: "Endstone".to_owned(),
         selection: ThreadSelection::Threads(vec![Tid::new(1000)]),
-        grouping: Grouping::ByPool,
+        view: View::default(),
+        server_sha256: Some("00ff".repeat(16)),
         ignore_sleeping: false,
-        show_interpreter: false,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {
             samples: 15_000,

@@ -9,6 +9,7 @@ mod module;
 mod sample;
 mod threads;
 mod time;
+mod view;
 
 pub use code::{Category, CodeInfo};
 pub use diagnostics::{AuditFigures, EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
@@ -19,3 +20,4 @@ pub use module::{BuildId, Module, plugin_stem};
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
+pub use view::{Grouping, View};

@@ -12,6 +12,13 @@ pub enum FrameKey {
         /// See [`crate::model::NativeFrame::rva`].
         rva: u64,
     },
+    /// A frame of the interpreter's eval function in which no Python function runs yet, or none any more.
+    Eval {
+        /// As in [`FrameKey::Native`].
+        module: ModuleId,
+        /// As in [`FrameKey::Native`].
+        rva: u64,
+    },
     /// A Python function.
     Python(CodeId),
     /// Stands for frames that were left out of the middle: at least so many, fewer than twice as many (see [`FrameKey::omitted`]).

@@ -15,15 +15,22 @@
 //! An entry that matches nothing is dropped and counted, never placed near something similar: a Python frame in a profile is right or
 //! absent.
 //!
+//! # Eval frames between two events
+//! A function's entry appears with the event of its start and goes with that of its end, a few nanoseconds inside of its eval frame's life. A sample
+//! taken there ends in an eval frame without an entry. Which native frame is one is told by its caller: an address that called an eval frame once calls
+//! eval frames always. In a sample whose entries were all placed such a leaf becomes a [`FrameKey::Eval`]. A sample that lost an entry tells nothing,
+//! there the frame may run any function.
+//!
 //! # Price
-//! One comparison per frame and entry; no allocation once the path's buffer has grown to the deepest stack seen.
+//! One comparison per frame and entry, and a hash look-up per sample; no allocation once the path's buffer has grown to the deepest stack seen.
 //!
 //! # Assumptions
 //! CFAs fall strictly from root to leaf (the unwinder ends a stack that does not move towards its root), anchors never rise from outer to
 //! inner (the shadow stack drops entries that would). Input that breaks this loses Python frames to the counters, and stays in order.
 
 use super::frame::FrameKey;
-use crate::limits::LEAF_FRAMES;
+use super::hash::IdMap;
+use crate::limits::{CARRIERS, LEAF_FRAMES};
 use crate::model::{NativeFrame, PythonEntry, PythonPart, Sample, StackEnd};
 
 /// What became of Python entries. All entries of a sample are in exactly one of the first five.
@@ -68,6 +75,8 @@ pub struct Merged<'a> {
 #[derive(Debug, Default)]
 pub struct Merger {
     path: Vec<FrameKey>,
+    /// Addresses that called an eval frame.
+    carriers: IdMap<FrameKey, ()>,
 }
 
 impl Merger {
@@ -113,9 +122,38 @@ impl Merger {
         walk.rest_is_missed();
 
         let stats = walk.stats;
+        let whole = matches!(sample.python, PythonPart::Frames { .. })
+            && sample.end == StackEnd::Root
+            && stats.missed + stats.unanchored + stats.hidden == 0;
+        self.learn();
+        if whole {
+            self.mark_eval_leaf();
+        }
         Merged {
             path: &self.path,
             stats,
+        }
+    }
+
+    /// Remembers who called the eval frames of this path.
+    fn learn(&mut self) {
+        for pair in self.path.windows(2) {
+            if let [caller @ FrameKey::Native { .. }, FrameKey::Python(_)] = pair
+                && self.carriers.len() < CARRIERS
+            {
+                self.carriers.insert(*caller, ());
+            }
+        }
+    }
+
+    /// Marks a leaf that is an eval frame between two events.
+    fn mark_eval_leaf(&mut self) {
+        if let [.., caller, leaf] = self.path.as_mut_slice()
+            && let FrameKey::Native { module, rva } = *leaf
+            && matches!(caller, FrameKey::Native { module: of_caller, .. } if *of_caller == module)
+            && self.carriers.contains_key(caller)
+        {
+            *leaf = FrameKey::Eval { module, rva };
         }
     }
 }

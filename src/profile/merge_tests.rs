@@ -42,6 +42,7 @@ fn text(path: &[FrameKey]) -> String {
         .iter()
         .map(|key| match key {
             FrameKey::Native { rva, .. } => format!("n{rva}"),
+            FrameKey::Eval { rva, .. } => format!("eval{rva}"),
             FrameKey::Python(code) => format!("p{}", code.get()),
             FrameKey::Omitted(count) => format!("omitted{count}"),
             FrameKey::Ended(end) => format!("ended({})", end.name()),
@@ -285,4 +286,41 @@ proptest! {
         let ended = path.iter().filter(|key| matches!(key, FrameKey::Ended(_))).count();
         prop_assert_eq!(ended, usize::from(sample.end != StackEnd::Root));
     }
+}
+
+#[test]
+fn an_eval_frame_between_two_events_is_told_by_its_caller() {
+    let mut merger = Merger::new();
+    let mut path = |native: &[NativeFrame], entries: &[PythonEntry], hidden: u32| {
+        let mut sample = sample(native, entries);
+        sample.python = PythonPart::Frames { entries, hidden };
+        text(merger.merge(&sample).path)
+    };
+    let stack = [native(30, 60), native(20, 80), native(10, 100)];
+    let entering = [
+        native(33, 40),
+        native(20, 45),
+        native(31, 60),
+        native(20, 80),
+        native(10, 100),
+    ];
+    // Nothing is known of the caller yet.
+    assert_eq!(path(&stack, &[], 0), "n10 n20 n30");
+    assert_eq!(path(&stack, &[entry(60, 1)], 0), "n10 n20 p1");
+    assert_eq!(path(&stack, &[], 0), "n10 n20 eval30");
+    assert_eq!(path(&entering, &[entry(60, 1)], 0), "n10 n20 p1 n20 eval33");
+    // It runs a function whose entry was lost.
+    assert_eq!(path(&entering, &[entry(60, 1), entry(41, 2)], 0), "n10 n20 p1 n20 n33");
+    assert_eq!(path(&entering, &[entry(60, 1), entry(0, 2)], 0), "n10 n20 p1 n20 n33");
+    assert_eq!(path(&entering, &[entry(60, 1)], 1), "n10 n20 p1 n20 n33");
+    // Not a leaf: what it calls shows what it is doing.
+    let inner = [
+        native(50, 30),
+        native(33, 40),
+        native(20, 45),
+        native(31, 60),
+        native(20, 80),
+        native(10, 100),
+    ];
+    assert_eq!(path(&inner, &[entry(60, 1)], 0), "n10 n20 p1 n20 n33 n50");
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice};
+use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub struct StartRequest {
     pub threads: ThreadChoice,
     /// Leave out the time in which a thread waits.
     pub ignore_sleeping: bool,
+    /// What the profile will show.
+    pub view: View,
     /// Who asked.
     pub requested_by: Requester,
 }
@@ -165,6 +167,11 @@ pub enum Notice {
     Exporting {
         /// Samples with a stack.
         samples: u64,
+    },
+    /// The profile was too large; its smallest parts were folded.
+    Folded {
+        /// Frames that are no longer shown one by one.
+        frames: u64,
     },
     /// The profile is on disk.
     Saved {

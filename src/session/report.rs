@@ -7,7 +7,8 @@ use super::environment::Environment;
 use super::recording::Recorded;
 use super::ticks::Ticks;
 use super::unsaved::Unsaved;
-use crate::export::{self, Creator, Grouping, ProfileMetadata, Source, ThreadSelection};
+use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
+use crate::limits;
 use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::symbol::Symbolizer;
@@ -24,11 +25,14 @@ pub(super) fn make(recorded: Recorded, ticks: Ticks, environment: &Environment, 
     let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
     let snapshot = snapshot(recorded, ticks.windows);
     let mut symbolizer = Symbolizer::new();
-    let data = export::encode(&snapshot, &mut symbolizer, &metadata);
+    let mut data = export::encode(&snapshot, &mut symbolizer, &metadata);
+    drop((snapshot, symbolizer));
+    let folded = export::fold(&mut data, limits::PROFILE_GZIP_BYTES);
     Unsaved {
         data: Box::new(data),
         ended,
         samples,
+        folded,
     }
 }
 
@@ -40,8 +44,11 @@ pub(super) struct SaveError {
 
 /// Writes a profile below the plugin's folder.
 pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, SaveError> {
-    let saved = PrivateDir::open(&folder.join(PROFILES))
-        .and_then(|profiles| export::save(&profiles, &unsaved.data, unsaved.ended));
+    let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
+        let path = export::save(&profiles, &unsaved.data, unsaved.ended, Kind::Asked)?;
+        export::make_room(&profiles, &path);
+        Ok(path)
+    });
     match saved {
         Ok(path) => {
             let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
@@ -76,9 +83,9 @@ fn metadata(
         minecraft_version: environment.minecraft_version.clone(),
         brand: environment.server_name.clone(),
         selection: selection(recorded),
-        grouping: Grouping::ByPool,
+        view: recorded.request.view,
         ignore_sleeping: recorded.request.ignore_sleeping,
-        show_interpreter: false,
+        server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,

@@ -11,4 +11,6 @@ pub(super) struct Unsaved {
     pub(super) ended: WallMillis,
     /// Samples with a stack.
     pub(super) samples: u64,
+    /// Frames that were folded because the profile was too large.
+    pub(super) folded: u64,
 }

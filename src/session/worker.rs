@@ -173,7 +173,11 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 },
             );
             let environment = shared.environment.lock().clone();
-            Some(report::make(recorded, ticks, &environment, request.comment.clone()))
+            let made = report::make(recorded, ticks, &environment, request.comment.clone());
+            if made.folded > 0 {
+                shared.send(by, Notice::Folded { frames: made.folded });
+            }
+            Some(made)
         }
         Some(Ending::Unsaved) => None,
         None => return,

@@ -1,20 +1,24 @@
 //! Functions of an ELF file.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use object::elf::{
-    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHF_ALLOC, SHN_LORESERVE,
-    SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, SectionHeader64,
-    Sym64,
+    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHF_ALLOC, SHF_COMPRESSED,
+    SHN_LORESERVE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    SectionHeader64, Sym64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
 use object::{LittleEndian, ReadRef};
 
+use super::dwarf;
 use super::error::SymbolError;
 use super::extents::Extents;
 use super::plt::stubs;
-use super::table::{Function, FunctionTable, Visibility};
-use crate::limits::SYMBOL_TABLE_BYTES;
+use super::table::{Function, Visibility};
+use crate::limits::{DEBUG_INFO_BYTES, SYMBOL_TABLE_BYTES};
 use crate::model::BuildId;
 
 type Header = FileHeader64<LittleEndian>;
@@ -78,18 +82,80 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
             .any(|section| section.sh_type(LITTLE) == SHT_SYMTAB)
     }
 
-    /// All functions that the symbol tables name.
-    pub fn functions(&self) -> Result<FunctionTable, SymbolError> {
-        let mut functions = Vec::new();
-        let mut text = Vec::new();
+    /// Appends all functions that the symbol tables name.
+    pub fn functions(&self, functions: &mut Vec<Function>, text: &mut Vec<u8>) -> Result<(), SymbolError> {
         for kind in [SHT_SYMTAB, SHT_DYNSYM] {
             if let Some(section) = self.sections.iter().find(|section| section.sh_type(LITTLE) == kind) {
-                self.read_table(section, &mut functions, &mut text)?;
+                self.read_table(section, functions, text)?;
             }
         }
         // Stubs are worth having, not worth losing the rest for.
-        let _ = self.read_stubs(&mut functions, &mut text);
-        Ok(FunctionTable::new(functions, text))
+        let _ = self.read_stubs(functions, text);
+        Ok(())
+    }
+
+    /// Appends all functions that the debug information names; false when there is none. Compressed sections are not read.
+    pub fn debug_functions(&self, functions: &mut Vec<Function>, text: &mut Vec<u8>) -> bool {
+        let Ok(names) = self.header.section_strings(LITTLE, self.data, self.sections) else {
+            return false;
+        };
+        let mut bytes = 0_u64;
+        let mut debug: Vec<(&[u8], &[u8])> = Vec::new();
+        for section in self.sections {
+            let Some(name) = section
+                .name(LITTLE, names)
+                .ok()
+                .filter(|name| name.starts_with(b".debug_"))
+            else {
+                continue;
+            };
+            let unreadable = section.sh_type(LITTLE) == SHT_NOBITS || section.sh_flags(LITTLE).contains(SHF_COMPRESSED);
+            // Variables' places are large and say nothing of names.
+            if unreadable || matches!(name, b".debug_loc" | b".debug_loclists" | b".debug_types") {
+                continue;
+            }
+            bytes = bytes.saturating_add(section.sh_size(LITTLE));
+            if bytes > DEBUG_INFO_BYTES {
+                return false;
+            }
+            if let Ok(data) = section.data(LITTLE, self.data) {
+                debug.push((name, data));
+            }
+        }
+        if !debug.iter().any(|(name, _)| *name == b".debug_info") {
+            return false;
+        }
+        let section = |id: gimli::SectionId| {
+            let found = debug.iter().find(|(name, _)| *name == id.name().as_bytes());
+            found.map_or(&[][..], |(_, data)| *data)
+        };
+        let before = functions.len();
+        // Damage ends the list where it begins.
+        let _ = dwarf::functions(section, functions, text);
+        functions.len() > before
+    }
+
+    /// The contents of the section of this name.
+    pub fn section(&self, name: &[u8]) -> Result<Option<&'d [u8]>, SymbolError> {
+        let names = self.header.section_strings(LITTLE, self.data, self.sections)?;
+        let is_it = |section: &&Section| section.name(LITTLE, names).is_ok_and(|found| found == name);
+        match self.sections.iter().find(is_it) {
+            Some(section) if section.sh_type(LITTLE) != SHT_NOBITS => {
+                if section.sh_size(LITTLE) > SYMBOL_TABLE_BYTES {
+                    return Err(SymbolError::TableTooLarge(section.sh_size(LITTLE)));
+                }
+                Ok(Some(section.data(LITTLE, self.data)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The name of the separate debug file (`.gnu_debuglink`), when it is one: a name with folders in it is none.
+    pub fn debug_link(&self) -> Result<Option<PathBuf>, SymbolError> {
+        let section = self.section(b".gnu_debuglink")?.unwrap_or_default();
+        let name = section.split(|byte| *byte == 0).next().unwrap_or_default();
+        let plain = !name.is_empty() && name != b"." && name != b".." && !name.contains(&b'/');
+        Ok(plain.then(|| PathBuf::from(OsStr::from_bytes(name))))
     }
 
     /// Linkage stubs, as functions named `target@plt`.
@@ -152,20 +218,13 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
 
     /// The extents of functions that the unwind data tells.
     pub fn extents(&self) -> Result<Extents, SymbolError> {
+        const NAME: &[u8] = b".eh_frame";
         let names = self.header.section_strings(LITTLE, self.data, self.sections)?;
-        let section = self.sections.iter().find(|section| {
-            section.name(LITTLE, names).is_ok_and(|name| name == b".eh_frame") && section.sh_type(LITTLE) != SHT_NOBITS
-        });
-        let Some(section) = section else {
-            return Ok(Extents::default());
-        };
-        if section.sh_size(LITTLE) > SYMBOL_TABLE_BYTES {
-            return Err(SymbolError::TableTooLarge(section.sh_size(LITTLE)));
+        let is_it = |section: &&Section| section.name(LITTLE, names).is_ok_and(|found| found == NAME);
+        match (self.sections.iter().find(is_it), self.section(NAME)?) {
+            (Some(section), Some(data)) => Ok(Extents::of_eh_frame(data, section.sh_addr(LITTLE))),
+            _ => Ok(Extents::default()),
         }
-        Ok(Extents::of_eh_frame(
-            section.data(LITTLE, self.data)?,
-            section.sh_addr(LITTLE),
-        ))
     }
 
     fn read_table(

@@ -47,7 +47,9 @@ fn functions_without_a_size_end_at_the_next_symbol_or_with_their_section() {
 
     let data = std::fs::read(&path).unwrap();
     let elf = Elf::parse(&data[..]).unwrap();
-    let table = elf.functions().unwrap();
+    let (mut functions, mut text) = (Vec::new(), Vec::new());
+    elf.functions(&mut functions, &mut text).unwrap();
+    let table = super::super::table::FunctionTable::new(functions, text);
     let symbol = |name: &str| {
         let section = elf
             .sections

@@ -28,9 +28,18 @@ pub struct ModuleFile {
 impl ModuleFile {
     /// Opens a regular file of at most [`SYMBOL_FILE_BYTES`].
     pub fn open(path: &Path) -> Result<Self, SymbolError> {
+        Self::open_with(path, libc::O_NOFOLLOW)
+    }
+
+    /// The same, of a separate debug file: some distributions keep links in their `.build-id` folders.
+    pub fn open_debug(path: &Path) -> Result<Self, SymbolError> {
+        Self::open_with(path, 0)
+    }
+
+    fn open_with(path: &Path, flags: libc::c_int) -> Result<Self, SymbolError> {
         let file = OpenOptions::new()
             .read(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC)
+            .custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC)
             .open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {

@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::ReadRef;
-use object::read::ReadCache;
+use parking_lot::Mutex;
 
 use super::demangle::demangle;
-use super::elf::Elf;
 use super::error::SymbolError;
-use super::extents::Extents;
-use super::open::{ModuleFile, read_vdso};
-use super::table::FunctionTable;
+use super::read::{Named, read_module};
+use crate::limits::SYMBOL_THREADS;
 use crate::model::{BuildId, Module, ModuleId};
+use crate::sys::thread;
 
 /// Where systems keep debug files of their packages.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -27,13 +25,6 @@ pub struct Symbolizer {
     demangled: HashMap<(ModuleId, usize), String>,
     problems: Vec<(ModuleId, SymbolError)>,
     debug_root: PathBuf,
-}
-
-/// What a file says of its functions.
-#[derive(Debug, Default)]
-struct Named {
-    functions: FunctionTable,
-    extents: Extents,
 }
 
 impl Default for Symbolizer {
@@ -87,6 +78,44 @@ impl Symbolizer {
             .map(|(_, error)| error)
     }
 
+    /// Reads the files of all these modules, several at a time. What is not read here is read when it is asked for.
+    pub fn prepare(&mut self, modules: &[Arc<Module>]) {
+        // The server needs a processor for itself.
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get().saturating_sub(1));
+        self.prepare_on(threads.min(SYMBOL_THREADS), modules);
+    }
+
+    fn prepare_on(&mut self, threads: usize, modules: &[Arc<Module>]) {
+        let unread: Vec<Arc<Module>> = modules
+            .iter()
+            .filter(|module| !self.modules.contains_key(&module.id))
+            .map(Arc::clone)
+            .collect();
+        let threads = threads.min(unread.len());
+        if threads < 2 {
+            return;
+        }
+        let todo = Arc::new(Mutex::new(unread));
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let start = |_| {
+            let (todo, done, debug_root) = (Arc::clone(&todo), Arc::clone(&done), self.debug_root.clone());
+            let work = move || {
+                loop {
+                    let next = todo.lock().pop();
+                    let Some(module) = next else { break };
+                    let read = read_module(&module, &debug_root);
+                    done.lock().push((module, read));
+                }
+            };
+            thread::spawn("spark-symbols", work).ok()
+        };
+        let workers: Vec<thread::Worker> = (0..threads).filter_map(start).collect();
+        workers.into_iter().for_each(|worker| worker.join());
+        for (module, read) in std::mem::take(&mut *done.lock()) {
+            self.keep(&module, read);
+        }
+    }
+
     fn module(&mut self, module: &Module) -> Arc<Named> {
         if let Some(named) = self.modules.get(&module.id) {
             return Arc::clone(named);
@@ -96,77 +125,26 @@ impl Symbolizer {
             .as_ref()
             .and_then(|id| self.builds.get(id))
             .map(Arc::clone);
-        let named = known.unwrap_or_else(|| Arc::new(self.read(module)));
+        match known {
+            Some(named) => {
+                self.modules.insert(module.id, Arc::clone(&named));
+                named
+            }
+            None => self.keep(module, read_module(module, &self.debug_root)),
+        }
+    }
+
+    fn keep(&mut self, module: &Module, read: Result<Named, SymbolError>) -> Arc<Named> {
+        let named = Arc::new(read.unwrap_or_else(|error| {
+            self.problems.push((module.id, error));
+            Named::default()
+        }));
         self.modules.insert(module.id, Arc::clone(&named));
         if let Some(id) = &module.build_id {
             self.builds.insert(id.clone(), Arc::clone(&named));
         }
         named
     }
-
-    fn read(&mut self, module: &Module) -> Named {
-        match read_module(module, &self.debug_root) {
-            Ok(named) => named,
-            Err(error) => {
-                self.problems.push((module.id, error));
-                Named::default()
-            }
-        }
-    }
-}
-
-fn read_module(module: &Module, debug_root: &Path) -> Result<Named, SymbolError> {
-    if module.path.as_os_str() == "[vdso]" {
-        let image = read_vdso(module)?;
-        return read_elf(&image[..], module, 0, debug_root);
-    }
-    if !module.path.is_absolute() {
-        return Err(SymbolError::NoFile);
-    }
-    let file = ModuleFile::open(&module.path)?;
-    let inode = file.inode();
-    read_elf(&ReadCache::new(file), module, inode, debug_root)
-}
-
-fn read_elf<'d, R: ReadRef<'d>>(data: R, module: &Module, inode: u64, debug_root: &Path) -> Result<Named, SymbolError> {
-    let elf = Elf::parse(data)?;
-    // Without a build id the inode tells a file that was replaced. The device is no help: some file systems show another one in
-    // /proc/self/maps than in stat.
-    let same = match (&module.build_id, elf.build_id()?) {
-        (None, None) => inode == module.inode,
-        (mapped, on_disk) => *mapped == on_disk,
-    };
-    if !same {
-        return Err(SymbolError::Replaced);
-    }
-    let separate = match &module.build_id {
-        Some(build_id) if !elf.has_full_table() => debug_file(build_id, debug_root),
-        _ => None,
-    };
-    Ok(Named {
-        functions: match separate {
-            Some(functions) => functions,
-            None => elf.functions()?,
-        },
-        // With all names there is nothing left to stand for.
-        extents: if elf.has_full_table() {
-            Extents::default()
-        } else {
-            elf.extents()?
-        },
-    })
-}
-
-/// Functions from the separate debug file of a build, if there is one: `<root>/.build-id/ab/cdef.debug`. A missing or wrong one is the
-/// normal case and no problem worth a report.
-fn debug_file(build_id: &BuildId, debug_root: &Path) -> Option<FunctionTable> {
-    let text = build_id.to_string();
-    let (folder, name) = text.split_at_checked(2)?;
-    let path = debug_root.join(".build-id").join(folder).join(format!("{name}.debug"));
-    let cache = ReadCache::new(ModuleFile::open(&path).ok()?);
-    let elf = Elf::parse(&cache).ok()?;
-    let same = elf.build_id().ok()?.as_ref() == Some(build_id);
-    (same && elf.has_full_table()).then(|| elf.functions().ok()).flatten()
 }
 
 #[cfg(test)]

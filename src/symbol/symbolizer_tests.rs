@@ -3,7 +3,11 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process::Command;
 
+use object::read::ReadCache;
+
 use super::*;
+use crate::symbol::elf::Elf;
+use crate::symbol::open::{ModuleFile, read_vdso};
 
 const SOURCE: &str = r#"
 namespace game { struct Level { int depth; __attribute__((noinline)) int tick(int); }; int Level::tick(int n) { return n + depth; } }
@@ -149,6 +153,113 @@ fn a_separate_debug_file_of_the_same_build_names_the_rest() {
     let other = self::library(&["-Wl,--build-id=0x0011223344"]);
     std::fs::copy(&other.path, &debug).unwrap();
     assert_eq!(Symbolizer::with_debug_root(&root).resolve(&module, start), None);
+}
+
+fn run(program: &str, arguments: &[&std::ffi::OsStr]) {
+    assert!(Command::new(program).args(arguments).status().unwrap().success());
+}
+
+#[test]
+fn a_debug_file_is_found_by_the_name_in_the_library() {
+    for place in ["", ".debug", "root"] {
+        let library = library(&["-Wl,--build-id"]);
+        let (start, _) = function(&library, "helper");
+        let root = library.folder.path().join("root");
+        let folder = match place {
+            "root" => root.join(library.folder.path().strip_prefix("/").unwrap()),
+            place => library.folder.path().join(place),
+        };
+        std::fs::create_dir_all(&folder).unwrap();
+        let debug = folder.join("sample.debug");
+        run(
+            "objcopy",
+            &["--only-keep-debug".as_ref(), library.path.as_ref(), debug.as_ref()],
+        );
+        run("strip", &[library.path.as_ref()]);
+        let link = format!("--add-gnu-debuglink={}", debug.display());
+        run("objcopy", &[link.as_ref(), library.path.as_ref()]);
+        let module = library.module();
+        let mut symbolizer = Symbolizer::with_debug_root(&root);
+        assert_eq!(symbolizer.resolve(&module, start).as_deref(), Some("helper"), "{place}");
+
+        let other = self::library(&["-Wl,--build-id=0x0011223344"]);
+        std::fs::copy(&other.path, &debug).unwrap();
+        assert_eq!(Symbolizer::with_debug_root(&root).resolve(&module, start), None);
+    }
+}
+
+#[test]
+fn the_table_packed_into_a_stripped_library_names_the_rest() {
+    let library = library(&["-Wl,--build-id"]);
+    let (start, size) = function(&library, "helper");
+    let (exported, _) = function(&library, "entry");
+    let table = library.folder.path().join("table");
+    run(
+        "objcopy",
+        &["--only-keep-debug".as_ref(), library.path.as_ref(), table.as_ref()],
+    );
+    let mut packed = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::default()).unwrap();
+    packed.write_all(&std::fs::read(&table).unwrap()).unwrap();
+    std::fs::write(library.folder.path().join("table.xz"), packed.finish().unwrap()).unwrap();
+    let section = format!(".gnu_debugdata={}/table.xz", library.folder.path().display());
+    run("strip", &[library.path.as_ref()]);
+    run(
+        "objcopy",
+        &["--add-section".as_ref(), section.as_ref(), library.path.as_ref()],
+    );
+
+    let module = library.module();
+    let mut symbolizer = Symbolizer::new();
+    assert_eq!(symbolizer.resolve(&module, start).as_deref(), Some("helper"));
+    assert_ne!(symbolizer.resolve(&module, start + size).as_deref(), Some("helper"));
+    assert_eq!(symbolizer.resolve(&module, exported).as_deref(), Some("entry"));
+}
+
+#[test]
+fn debug_information_without_a_symbol_table_names_functions() {
+    let library = library(&["-Wl,--build-id", "-g", "-gz=none"]);
+    let functions = [
+        ("helper", "helper"),
+        ("Level4tick", "game::Level::tick"),
+        ("entry", "entry"),
+    ];
+    let places: Vec<(u64, u64)> = functions.iter().map(|(name, _)| function(&library, name)).collect();
+    run(
+        "objcopy",
+        &[
+            "--remove-section=.symtab".as_ref(),
+            "--remove-section=.strtab".as_ref(),
+            "--strip-all".as_ref(),
+            "-w".as_ref(),
+            "--keep-section=.debug_*".as_ref(),
+            library.path.as_ref(),
+        ],
+    );
+    let module = library.module();
+    let mut symbolizer = Symbolizer::new();
+    for ((start, size), (_, name)) in places.into_iter().zip(functions) {
+        assert_eq!(symbolizer.resolve(&module, start).as_deref(), Some(name));
+        assert_eq!(symbolizer.resolve(&module, start + size - 1).as_deref(), Some(name));
+        assert_ne!(symbolizer.resolve(&module, start + size).as_deref(), Some(name));
+    }
+}
+
+#[test]
+fn modules_read_together_are_those_read_one_by_one() {
+    let libraries: Vec<Library> = (0..3).map(|_| library(&["-Wl,--build-id"])).collect();
+    let mut modules: Vec<Module> = libraries.iter().map(Library::module).collect();
+    for (number, module) in modules.iter_mut().enumerate() {
+        module.id = ModuleId::new(number as u32);
+    }
+    modules[1].path = "/nowhere/at/all".into();
+    modules[1].build_id = None;
+    let modules: Vec<Arc<Module>> = modules.into_iter().map(Arc::new).collect();
+    let (start, _) = function(&libraries[0], "helper");
+    let mut symbolizer = Symbolizer::new();
+    symbolizer.prepare_on(3, &modules);
+    let names: Vec<Option<String>> = modules.iter().map(|module| symbolizer.resolve(module, start)).collect();
+    assert_eq!(names, [Some("helper".to_owned()), None, Some("helper".to_owned())]);
+    assert!(symbolizer.problem(&modules[1]).is_some());
 }
 
 #[test]
@@ -303,7 +414,8 @@ fn this_programs_own_functions_are_found() {
     let path = std::env::current_exe().unwrap();
     let file = ReadCache::new(ModuleFile::open(&path).unwrap());
     let elf = Elf::parse(&file).unwrap();
-    let functions = elf.functions().unwrap();
+    let (mut functions, mut text) = (Vec::new(), Vec::new());
+    elf.functions(&mut functions, &mut text).unwrap();
     assert!(functions.len() > 1000);
     let module = Module {
         id: ModuleId::new(1),

@@ -12,4 +12,4 @@ pub mod sleep;
 pub mod task;
 pub mod thread;
 
-pub use private_dir::{PrivateDir, PrivateDirError};
+pub use private_dir::{FileEntry, PrivateDir, PrivateDirError};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::limits::{FILE_NAME_TRIES, WRITE_BUFFER_BYTES};
+use crate::limits::{FILE_NAME_TRIES, LEFTOVER_SECONDS, WRITE_BUFFER_BYTES};
 
 /// Why a folder or a file in it could not be used. The texts are for the server's owner.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,17 @@ impl PrivateDirError {
     }
 }
 
+/// A regular file in a folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileEntry {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written, in seconds since the Unix epoch.
+    pub modified_seconds: i64,
+}
+
 /// An open folder.
 #[derive(Debug)]
 pub struct PrivateDir {
@@ -110,6 +121,7 @@ impl PrivateDir {
         names: impl IntoIterator<Item = String>,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<PathBuf, PrivateDirError> {
+        self.remove_leftovers();
         let (temporary, file) = self.create_temporary()?;
         let done = self.fill(file, fill).and_then(|()| self.publish(&temporary, names));
         match done {
@@ -125,6 +137,46 @@ impl PrivateDir {
                 // Its own failure would only hide the first.
                 let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
                 Err(error)
+            }
+        }
+    }
+
+    /// The regular files in the folder, hidden ones too, those without whose names are no text left out.
+    pub fn files(&self) -> Result<Vec<FileEntry>, PrivateDirError> {
+        let failed = |error: Errno| PrivateDirError::new(&self.path, error.into());
+        let mut files = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            // A file may be gone by now.
+            let Ok(found) = rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile {
+                files.push(FileEntry {
+                    name: name.to_owned(),
+                    bytes: u64::try_from(found.st_size).unwrap_or(0),
+                    modified_seconds: found.st_mtime,
+                });
+            }
+        }
+        Ok(files)
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, name: &str) -> Result<(), PrivateDirError> {
+        rustix::fs::unlinkat(&self.folder, name, AtFlags::empty())
+            .map_err(|error| PrivateDirError::new(&self.path.join(name), error.into()))
+    }
+
+    /// Removes temporary files of processes that were killed. Writing one takes seconds; what nobody has written to for an hour is left over.
+    fn remove_leftovers(&self) {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+        for file in self.files().unwrap_or_default() {
+            if is_temporary(&file.name) && now.saturating_sub(file.modified_seconds) > LEFTOVER_SECONDS {
+                // Its own failure is no reason not to save.
+                let _ = self.remove(&file.name);
             }
         }
     }
@@ -195,6 +247,16 @@ impl PrivateDir {
             let _ = rustix::fs::unlinkat(&self.folder, to, AtFlags::empty());
         })
     }
+}
+
+/// Whether a name is one that [`PrivateDir::write_new`] writes under.
+fn is_temporary(name: &str) -> bool {
+    let numbers = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(".tmp"))
+        .and_then(|name| name.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
 #[cfg(test)]
@@ -325,6 +387,26 @@ mod tests {
         assert!(matches!(failing(Errno::ACCESS), PrivateDirError::Denied(_)));
         assert!(failing(Errno::IO).to_string().contains("could not be written"));
         assert!(listing(root.path()).is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_by_the_next_save() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * LEFTOVER_SECONDS as u64);
+        for (name, is_old) in [
+            (".7-0.tmp", true),
+            (".8-0.tmp", false),
+            (".mine.tmp", true),
+            ("b", true),
+        ] {
+            let file = fs::File::create(root.path().join(name)).unwrap();
+            if is_old {
+                file.set_modified(old).unwrap();
+            }
+        }
+        write(&dir, "a", "text").unwrap();
+        assert_eq!(listing(root.path()), [".8-0.tmp", ".mine.tmp", "a", "b"]);
     }
 
     #[test]
