@@ -230,3 +230,7 @@ pub const CALLBACK_EXITS: u32 = 100;
 /// Finished profiles kept in memory because they could not be written. Each may be some tens of megabytes; an owner who does not mend a full disk after this many
 /// has been told each time.
 pub const UNSAVED_PROFILES: usize = 4;
+
+/// How long the end of a session waits for Python to be let go before the profile is made, in milliseconds. The names are taken down before; what is waited for is only
+/// that monitoring is off and the last figures are in. Ordinarily some milliseconds.
+pub const DETACH_WAIT_MILLIS: u64 = 2_000;

@@ -660,7 +660,7 @@ fn a_stretched_interval_is_said() {
     let session = |info: RunningInfo| Session {
         info: SessionInfo {
             running: Some(info),
-            exporting: false,
+            ..SessionInfo::default()
         },
         ..Session::default()
     };

@@ -14,7 +14,7 @@ use super::calibrate::{Calibration, CalibrationError, StackWalk, calibrate};
 use super::callbacks::{make_calibration, make_callbacks, prepare};
 use super::codes::Kept;
 use super::context;
-use super::gil::{GilError, with_gil, with_gil_soon};
+use super::gil::{GilError, with_gil, with_gil_patiently, with_gil_soon};
 use super::layout::Layout;
 use super::live::{Live, nobody_inside};
 use super::monitoring::{Event, Tool, ToolError};
@@ -38,7 +38,7 @@ enum Reason {
     Calibration(#[from] CalibrationError),
     #[error("a Python call failed: {0}")]
     Python(#[from] PythonError),
-    #[error("another session is still attached to Python")]
+    #[error("another session is still attached to Python, or waits for its lock to let it go")]
     Attached,
     #[error("a callback of the previous session is still running")]
     StillInside,
@@ -209,6 +209,11 @@ impl Attribution {
         self.distances
     }
 
+    /// What all code ids stand for, by id, as far as they are known now. Needs no lock of the interpreter.
+    pub fn codes(&self) -> Vec<(CodeId, CodeInfo)> {
+        self.live.codes.lock().table()
+    }
+
     /// What all code ids stand for, by id. Monitoring goes on. Asks the interpreter whether our callbacks are still in place; if not, or if it
     /// does not answer, the state says so from now on.
     pub fn freeze(&self) -> Vec<(CodeId, CodeInfo)> {
@@ -218,7 +223,7 @@ impl Attribution {
                 self.live.degrade(error.to_string());
             }
         }
-        self.live.codes.lock().table()
+        self.codes()
     }
 
     /// To be called about once a second while the session runs; does not wait. Makes sure that our callbacks are still in place, and if not, the state
@@ -261,7 +266,8 @@ impl Attribution {
         }
     }
 
-    /// Ends it: monitoring off, tool id free, code objects let go. Runs here if this thread holds the interpreter's lock.
+    /// Ends it: monitoring off, tool id free, code objects let go. Runs here if this thread holds the interpreter's lock, else waits for it as long as
+    /// it takes: monitoring must not stay on because other code kept the lock.
     ///
     /// # Errors
     /// [`AttachError`] when the interpreter did not let us end properly; the server is safe all the same, as callbacks that still come find no
@@ -273,8 +279,7 @@ impl Attribution {
     fn end(&mut self) -> Result<(), AttachError> {
         let Some(tool) = self.tool.take() else { return Ok(()) };
         let result = self.end_with(tool);
-        // A piece of work that never came back may still hold on to the interpreter.
-        *ATTACHED.lock() = matches!(&result, Err(Reason::Lock(GilError::Stuck | GilError::NoLock)));
+        *ATTACHED.lock() = false;
         result.map_err(AttachError::from)
     }
 
@@ -290,7 +295,7 @@ impl Attribution {
             }
             self.pause();
         }
-        let freed = with_gil(api, move || {
+        let freed = with_gil_patiently(api, move || {
             let mut refs = Refs::new(api);
             // Taken out first: the lock on the tool is not held over Python calls that others could wait behind.
             let tool = tool.lock().take();
@@ -315,7 +320,7 @@ impl Attribution {
             }
             self.pause();
             let live = Arc::clone(&self.live);
-            gone = with_gil(api, move || let_go(api, &live))?;
+            gone = with_gil_patiently(api, move || let_go(api, &live))?;
         }
         if !gone {
             return Err(Reason::StillInside);

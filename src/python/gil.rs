@@ -61,7 +61,22 @@ where
     if api.is_held_here() {
         return Ok(work());
     }
-    wait(&*hand_over(api, work)?)
+    wait(&*hand_over(api, work)?, true)
+}
+
+/// The same without a limit: for what must be done, however long the interpreter keeps its lock. To be called on a thread that has nothing else to do.
+pub(super) fn with_gil_patiently<T, F>(api: &'static Api, work: F) -> Result<T, GilError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    if !api.is_running() {
+        return Err(GilError::NotRunning);
+    }
+    if api.is_held_here() {
+        return Ok(work());
+    }
+    wait(&*hand_over(api, work)?, false)
 }
 
 /// The same for work whose result nobody waits for; always on a thread of its own.
@@ -97,7 +112,7 @@ where
 /// How often a waiting thread looks whether the interpreter still runs.
 const LOOK: Duration = Duration::from_millis(50);
 
-fn wait<F, T>(shared: &Shared<F, T>) -> Result<T, GilError> {
+fn wait<F, T>(shared: &Shared<F, T>, limited: bool) -> Result<T, GilError> {
     let began = Instant::now();
     let mut stage = shared.stage.lock();
     loop {
@@ -116,7 +131,7 @@ fn wait<F, T>(shared: &Shared<F, T>) -> Result<T, GilError> {
                     // The thread may be gone. If it is not and comes back, it finds its work given up.
                     return Err(GilError::NotRunning);
                 }
-                if began.elapsed() > Duration::from_secs(seconds) {
+                if limited && began.elapsed() > Duration::from_secs(seconds) {
                     return Err(if waiting { GilError::NoLock } else { GilError::Stuck });
                 }
                 *stage = present;

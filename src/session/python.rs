@@ -121,7 +121,8 @@ impl PythonSide {
         }
     }
 
-    /// Freezes what code ids stand for, then switches monitoring off and lets Python go. Every further call gives the same.
+    /// Takes down what code ids stand for, then switches monitoring off and lets Python go. The names need no lock of the interpreter; the rest does, is
+    /// done on a thread of its own however long that takes, and is waited for only [`limits::DETACH_WAIT_MILLIS`]. Every further call gives the same.
     pub(super) fn end(&self) -> Ended {
         let before = {
             let mut side = self.0.side.lock();
@@ -130,20 +131,22 @@ impl PythonSide {
                 Side::Attaching { version } => off(PythonState::Unsupported(UNANSWERED.to_owned()), version),
                 Side::On(attribution) => Side::Off(Box::new(Ended {
                     diagnostics: attribution.diagnostics(),
-                    codes: Vec::new(),
+                    codes: attribution.codes(),
                 })),
             };
             std::mem::replace(&mut *side, left)
         };
-        // The interpreter's lock is waited for with no lock of ours held.
         if let Side::On(attribution) = before {
-            let codes = attribution.freeze();
-            let ended = Ended {
-                diagnostics: attribution.diagnostics(),
-                codes,
-            };
-            drop(attribution);
-            *self.0.side.lock() = Side::Off(Box::new(ended));
+            // Here if this thread holds the interpreter's lock: nobody else could get it then.
+            if lock_is_held_here() {
+                self.0.let_go(attribution);
+            } else {
+                let shared = Arc::clone(&self.0);
+                // Without a thread the closure is dropped here, and the attribution with it, which detaches it just as well.
+                if let Ok(worker) = thread::spawn("spark-python", move || shared.let_go(attribution)) {
+                    worker.join_timeout(Duration::from_millis(limits::DETACH_WAIT_MILLIS));
+                }
+            }
         }
         match &*self.0.side.lock() {
             Side::Off(ended) => (**ended).clone(),
@@ -153,10 +156,26 @@ impl PythonSide {
 
     /// The same, if the calling thread holds the interpreter's lock: while it waits for our worker, nobody else could get it.
     pub(super) fn end_if_lock_is_held_here(&self) {
-        if Runtime::discover().is_ok_and(|runtime| runtime.lock_is_held_here()) {
+        if lock_is_held_here() {
             self.end();
         }
     }
+}
+
+impl Shared {
+    /// Lets Python go, and keeps the figures of the end: among them whether our callbacks were still in place.
+    fn let_go(&self, attribution: Attribution) {
+        attribution.freeze();
+        let diagnostics = attribution.diagnostics();
+        drop(attribution);
+        if let Side::Off(ended) = &mut *self.side.lock() {
+            ended.diagnostics = diagnostics;
+        }
+    }
+}
+
+fn lock_is_held_here() -> bool {
+    Runtime::discover().is_ok_and(|runtime| runtime.lock_is_held_here())
 }
 
 impl python::StackWalk for native::Unwinder {

@@ -69,6 +69,8 @@ pub(super) struct Recording {
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
     python: PythonSide,
+    /// Whether the session began before the interpreter had answered.
+    python_was_awaited: bool,
     python_loss_told: Mutex<bool>,
     python_doubt_told: Mutex<bool>,
 }
@@ -117,6 +119,7 @@ impl Recording {
                 aggregator: Some(aggregator),
                 last: Figures::default(),
             }),
+            python_was_awaited: python.diagnostics().state == PythonState::Attaching,
             python,
             python_loss_told: Mutex::new(false),
             python_doubt_told: Mutex::new(false),
@@ -152,8 +155,11 @@ impl Recording {
 
     /// Why Python frames are no longer recorded, the first time it is asked after that happened.
     pub(super) fn python_loss_to_tell(&self) -> Option<String> {
-        let PythonState::Degraded(why) = self.python.diagnostics().state else {
-            return None;
+        let why = match self.python.diagnostics().state {
+            PythonState::Degraded(why) => why,
+            // It was promised at the start.
+            PythonState::Unsupported(why) if self.python_was_awaited => why,
+            _ => return None,
         };
         let told = std::mem::replace(&mut *self.python_loss_told.lock(), true);
         (!told).then_some(why)
@@ -177,6 +183,11 @@ impl Recording {
     /// Figures up to now, or those of the end.
     pub(super) fn figures(&self) -> Figures {
         self.figures_of(&self.parts.lock())
+    }
+
+    /// The same without ever waiting; `None` while the session is being ended.
+    pub(super) fn figures_now(&self) -> Option<Figures> {
+        self.parts.try_lock().map(|parts| self.figures_of(&parts))
     }
 
     fn figures_of(&self, parts: &Parts) -> Figures {

@@ -231,8 +231,11 @@ impl Control for Service {
             };
             (recording, info)
         };
+        let running = recording.as_ref().and_then(|recording| running_info(recording));
         SessionInfo {
-            running: recording.map(|recording| running_info(&recording)),
+            // A recording that does not answer is being ended at this moment.
+            exporting: info.exporting || (recording.is_some() && running.is_none()),
+            running,
             ..info
         }
     }
@@ -247,11 +250,11 @@ impl State {
     }
 }
 
-fn running_info(recording: &Recording) -> RunningInfo {
-    let figures = recording.figures();
+fn running_info(recording: &Recording) -> Option<RunningInfo> {
+    let figures = recording.figures_now()?;
     let request = recording.request();
     let elapsed_seconds = recording.elapsed_seconds();
-    RunningInfo {
+    Some(RunningInfo {
         elapsed_seconds,
         samples: figures.sampler.samples,
         lost: figures.sampler.losses.total(),
@@ -263,5 +266,5 @@ fn running_info(recording: &Recording) -> RunningInfo {
         timeout_left_seconds: request
             .timeout_seconds
             .map(|limit| limit.saturating_sub(elapsed_seconds)),
-    }
+    })
 }
