@@ -34,11 +34,8 @@ unsafe extern "C" fn look(_module: Object, _arguments: Object) -> Object {
 
 fn session() -> Attribution {
     PYTHON.get().unwrap().unlocked(|| {
-        let unwinder = current_modules_unwinder();
-        let unwind = move |pc, sp, bp, out: &mut Vec<(u64, u64)>| {
-            unwinder.unwind(pc, sp, bp, out);
-        };
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), Arc::new(unwind)).unwrap()
+        let walk = Arc::new(current_modules_unwinder());
+        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk).unwrap()
     })
 }
 
