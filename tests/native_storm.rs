@@ -255,8 +255,13 @@ fn a_storm_is_survived() {
     );
     assert!(other_stack > 0);
     assert!(naps_cut <= naps, "{naps_cut} interruptions in {naps} naps");
-    assert!(long_cut <= 1, "{long_cut} interruptions of one long sleep");
-    assert!(figures.interrupted_calls >= naps_cut + long_cut);
+    // Once, on a machine with a free processor. On a full one a thread that we woke is not back in its sleep when it is looked at again.
+    assert!(
+        long_cut * 100 <= samples,
+        "{long_cut} interruptions of one long sleep in {samples} samples"
+    );
+    // Answers that came too late to be looked at are not among the counted.
+    assert!(figures.interrupted_calls * 100 >= (naps_cut + long_cut) * 95);
 }
 
 fn library_path() -> PathBuf {

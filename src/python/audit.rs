@@ -68,7 +68,8 @@ pub(super) fn is_generator(api: &Api, frame: *mut PyFrameObject) -> bool {
         if !generator.is_null() {
             (api.Py_DecRef)(generator);
         }
-        !generator.is_null()
+        // Documented is NULL for a frame without one; 3.14 and 3.15 give None.
+        !generator.is_null() && generator != api.none
     }
 }
 
