@@ -379,7 +379,7 @@ fn names_of_a_megabyte_and_stacks_of_five_thousand_frames_are_cut() {
             if frame % 2 == 0 {
                 python(4)
             } else {
-                native(1, frame * 16)
+                native(1, frame % 20 * 16)
             }
         })
         .collect();
