@@ -46,7 +46,7 @@ fn typed_commands_are_answered() {
         ),
         (
             "spark profiler start now",
-            "[⚡] Did not expect \"now\" after \"profiler start\". Use: --interval MS, --timeout SECONDS.",
+            "[⚡] Did not expect \"now\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, ",
         ),
         (
             "spark profiler start --thread",
