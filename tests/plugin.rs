@@ -49,8 +49,8 @@ fn typed_commands_are_answered() {
             "[⚡] Did not expect \"now\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, ",
         ),
         (
-            "spark profiler start --thread",
-            "[⚡] \"profiler start\" has no option --thread. Use: --interval MS, --timeout SECONDS.",
+            "spark profiler start --speed",
+            "[⚡] \"profiler start\" has no option --speed. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, ",
         ),
         (
             "spark profiler start --interval 0",
