@@ -84,8 +84,13 @@ impl Rounds {
         self.desk.publisher.reclaim();
     }
 
-    /// Also once before the first round, by who starts the session: the number of threads is then known.
-    pub(super) fn look_at_threads(&mut self) {
+    /// The look before the first round, so that whoever asks knows at once how many threads there are.
+    pub(super) fn look_first(&mut self) {
+        self.look_at_threads();
+        self.desk.publish_figures();
+    }
+
+    fn look_at_threads(&mut self) {
         let shared = &self.desk.shared;
         let gone = self.threads.look(clock::monotonic(), own_tids, |key, name| {
             shared.names.lock().insert(key, name.to_owned());

@@ -100,7 +100,7 @@ pub fn start(options: SamplerOptions, table: &'static ShadowTable) -> Result<(Sa
     let installed = Installed::install(libc::SIGPROF, on_sigprof, &engine::PREVIOUS).map_err(StartError::Signal)?;
     let shared = Arc::new(Shared::default());
     let mut rounds = Rounds::new(engine, owner, Arc::clone(&shared), options);
-    rounds.look_at_threads();
+    rounds.look_first();
     let worker = thread::spawn("spark-sampler", move || rounds.run()).map_err(StartError::Thread)?;
     let source = SampleSource::new(Arc::clone(&shared));
     let sampler = Sampler {
