@@ -27,8 +27,8 @@ impl fmt::Debug for CodeId {
     }
 }
 
-/// A module (executable or shared object) as it was mapped at one time. Never reused while the process lives: a library that is unloaded
-/// and loaded again gets a new id.
+/// A module (executable or shared object) as it was mapped at one time. Never given to another module while the process lives: a library that is
+/// unloaded and loaded again keeps its id only if file, address and build id are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ModuleId(u32);
 

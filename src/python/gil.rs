@@ -55,17 +55,19 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    if !api.is_running() {
-        return Err(GilError::NotRunning);
-    }
-    if api.is_held_here() {
-        return Ok(work());
-    }
-    wait(&*hand_over(api, work)?, true)
+    with_gil_for(api, work, true)
 }
 
 /// The same without a limit: for what must be done, however long the interpreter keeps its lock. To be called on a thread that has nothing else to do.
 pub(super) fn with_gil_patiently<T, F>(api: &'static Api, work: F) -> Result<T, GilError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    with_gil_for(api, work, false)
+}
+
+fn with_gil_for<T, F>(api: &'static Api, work: F, limited: bool) -> Result<T, GilError>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
@@ -76,7 +78,7 @@ where
     if api.is_held_here() {
         return Ok(work());
     }
-    wait(&*hand_over(api, work)?, false)
+    wait(&*hand_over(api, work)?, limited)
 }
 
 /// The same for work whose result nobody waits for; always on a thread of its own.
