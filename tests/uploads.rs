@@ -49,6 +49,7 @@ fn an_upload_arrives_as_the_viewer_wants_it_and_gives_a_link() {
         ] {
             assert!(head.contains(line), "{head}");
         }
+        listed(&request.head);
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(&request.body[..])
             .read_to_end(&mut bytes)
@@ -56,6 +57,16 @@ fn an_upload_arrives_as_the_viewer_wants_it_and_gives_a_link() {
         let data = pb::SamplerData::decode(&bytes[..]).unwrap();
         assert_eq!(data.metadata.unwrap().comment, "a test");
         assert!(!data.threads.is_empty());
+    }
+}
+
+/// Every header is one that docs/privacy.md names.
+fn listed(head: &str) {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/privacy.md");
+    let page = std::fs::read_to_string(page).unwrap().to_lowercase();
+    for line in head.lines().skip(1).filter(|line| !line.is_empty()) {
+        let name = line.split(':').next().unwrap().to_lowercase();
+        assert!(page.contains(&format!("`{name}`")), "{line}");
     }
 }
 
