@@ -162,8 +162,8 @@ pub const BLOCKED_CHECK_NANOS: u64 = 50_000_000;
 /// How often the list of modules is compared with the loader's counters, in nanoseconds: half of the time within which a change must be taken up.
 pub const MODULES_CHECK_NANOS: u64 = 100_000_000;
 
-/// How often threads' names and lives are looked at, in nanoseconds.
-pub const THREADS_CHECK_NANOS: u64 = 100_000_000;
+/// How often threads' names and lives are looked at, in nanoseconds: new ones are to join within a tenth of a second, which leaves a tenth of that for the look itself.
+pub const THREADS_CHECK_NANOS: u64 = 90_000_000;
 
 /// How often a thread's stack bounds are looked up again when it runs outside of those known, in nanoseconds.
 pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;

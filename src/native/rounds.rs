@@ -72,7 +72,12 @@ impl Rounds {
                 self.desk.publish_figures();
             }
             let now = clock::monotonic();
-            let until = MonotonicNanos(cadence.deadline.0.min(now.0 + limits::SLEEP_NANOS));
+            let until = [
+                cadence.deadline.0,
+                threads_at.0 + limits::THREADS_CHECK_NANOS,
+                now.0 + limits::SLEEP_NANOS,
+            ];
+            let until = MonotonicNanos(until.into_iter().fold(u64::MAX, u64::min));
             pauses.sleeps(now, until);
             sleep::until(until);
         }
