@@ -18,6 +18,7 @@ mod rounds;
 mod rule;
 mod sampler;
 mod source;
+mod stub;
 mod table;
 mod thread;
 mod threads;
