@@ -81,6 +81,7 @@ fn merge() {
         thread: SERVER,
         taken_at: MonotonicNanos(0),
         weight_nanos: 4_000_000,
+        held_nanos: 0,
         native: &native,
         omitted: 0,
         end: StackEnd::Root,

@@ -183,6 +183,17 @@ pub const IDLE_LOOK_NANOS: u64 = 64_000_000;
 /// these.
 pub const IDLE_LOOKS: u32 = 16;
 
+/// Time that the sampler came too late by, in nanoseconds, from which on it is looked up whether the process was stopped. A shorter stop is hardly seen in a
+/// profile of a minute, and the sampler's own work takes less.
+pub const PAUSE_NANOS: u64 = 500_000_000;
+
+/// CPU time, in nanoseconds, within which a thread whose system call we have cut short may still be on its way back into it: a loop around the call takes some
+/// microseconds, some tens with cold caches. One that works is asked again after that much of its work.
+pub const WAY_BACK_NANOS: u64 = 100_000;
+
+/// Looks at a thread that is just falling asleep, before it is taken for one that runs. Each takes some microseconds, and so does falling asleep.
+pub const SETTLING_LOOKS: u32 = 3;
+
 /// How often each thread's name is read, in nanoseconds; that of a thread younger than this is read whenever threads are looked at, because most threads get
 /// their name a moment after their birth.
 pub const NAMES_CHECK_NANOS: u64 = 1_000_000_000;

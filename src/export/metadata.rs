@@ -160,6 +160,7 @@ impl ProfileMetadata {
             "rounds late": sampler.rounds_late,
             "interval asked for, microseconds": self.interval_micros,
             "interval measured, microseconds": sampler.interval_nanos / 1_000,
+            "milliseconds the process was stopped": sampler.stopped_nanos / 1_000_000,
             "system calls interrupted": sampler.interrupted_calls,
             "samples lost": sampler.losses.total(),
             "samples lost by reason": losses,

@@ -114,6 +114,7 @@ fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
                 merged.path,
                 clock.window_at(sample.taken_at),
                 sample.weight_nanos,
+                sample.held_nanos,
             );
         });
         for (key, name) in source.take_ended() {
