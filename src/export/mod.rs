@@ -19,5 +19,5 @@ pub use fold::fold;
 pub use folder::{Kind, make_room};
 pub use frames::NativeNames;
 pub use metadata::{Creator, ProfileMetadata, ThreadSelection};
-pub use save::{save, write};
+pub use save::{compress, save, write};
 pub use sources::Source;

@@ -1,14 +1,16 @@
 //! Writing a profile to a file.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 
 use super::folder::Kind;
 use super::pb;
-use crate::limits::FILE_NAME_TRIES;
+use crate::limits::{FILE_NAME_TRIES, WRITE_BUFFER_BYTES};
 use crate::model::WallMillis;
 use crate::sys::{PrivateDir, PrivateDirError};
 
@@ -74,6 +76,16 @@ pub fn write(data: &pb::SamplerData, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The profile as an upload carries it: gzip.
+///
+/// # Errors
+/// None that memory knows; the writer's are passed on.
+pub fn compress(data: &pb::SamplerData) -> io::Result<Vec<u8>> {
+    let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, GzEncoder::new(Vec::new(), Compression::default()));
+    write(data, &mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 fn header(field: u32, length: usize, buffer: &mut Vec<u8>) {
@@ -157,6 +169,14 @@ mod tests {
         write(&data(), &mut bytes).unwrap();
         assert_eq!(pb::SamplerData::decode(&bytes[..]).unwrap(), data());
         assert_eq!(bytes.len(), data().encoded_len());
+    }
+
+    #[test]
+    fn an_upload_is_the_file_as_gzip() {
+        let mut bytes = Vec::new();
+        let packed = compress(&data()).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut bytes).unwrap();
+        assert_eq!(pb::SamplerData::decode(&bytes[..]).unwrap(), data());
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod rule;
 mod sampler;
 mod source;
 mod stillness;
+mod stub;
 mod table;
 mod thread;
 mod threads;

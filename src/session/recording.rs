@@ -16,6 +16,7 @@ use crate::model::{
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
+use crate::settings::Settings;
 use crate::shadow::ShadowTable;
 use crate::sys::clock;
 
@@ -80,9 +81,13 @@ impl Recording {
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
-    pub(super) fn begin(request: StartRequest, server_thread: Tid) -> Result<Self, BeginError> {
+    pub(super) fn begin(request: StartRequest, server_thread: Tid, settings: &Settings) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
-        let python = PythonSide::attach(table);
+        let python = if settings.python_attribution {
+            PythonSide::attach(table)
+        } else {
+            PythonSide::switched_off()
+        };
         let started_at = clock::monotonic();
         let window_clock = WindowClock::new(started_at, clock::wall());
         let options = SamplerOptions {
