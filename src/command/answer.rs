@@ -207,7 +207,7 @@ fn python_state(python: &PythonDiagnostics) -> Line {
                     .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
             }
         }
-        PythonState::Degraded(why) => line.bad(format!("no longer recorded: {}.", reason(why))),
+        PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
     }
 }
 
@@ -308,7 +308,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(
-            "Python functions are no longer recorded: {}. Native profiling goes on.",
+            "Python functions are no longer recorded in full: {}. Native profiling goes on.",
             reason(why)
         )),
     }
