@@ -48,6 +48,9 @@ pub const CODE_CACHE: usize = 1_024;
 /// Characters kept of a Python name or file. Real ones stay under 200; exported ones are cut further.
 pub const CODE_TEXT_CHARS: usize = 512;
 
+/// Reasons that a session gives for not following Python in full: there are not many more, and they are read in chat.
+pub const DEGRADED_REASONS: usize = 4;
+
 /// Registrations that may be running inside each other on one thread: a finaliser that runs while a code object is looked at runs code itself.
 pub const NESTED_REGISTRATIONS: u32 = 4;
 
