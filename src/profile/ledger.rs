@@ -10,7 +10,7 @@
 //! is the time that passed, exactly.
 
 use super::frame::FrameKey;
-use super::tree::Tree;
+use super::tree::{Room, Tree};
 
 /// One thread's tree and the stack that waits for its second half.
 #[derive(Debug, Default)]
@@ -21,9 +21,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Books a sample: its stack, root first, its window, and the time in nanoseconds since the previous sample of this thread.
-    pub fn book(&mut self, path: &[FrameKey], window: u32, nanos: u64) {
-        let earlier = match self.last_window {
+    /// Books a sample: its stack, root first, its window, and the time in nanoseconds since the previous sample of this thread. What belongs to a window
+    /// before `oldest` is booked there: those are forgotten already.
+    pub fn book(&mut self, path: &[FrameKey], window: u32, nanos: u64, oldest: u32) {
+        let window = window.max(oldest);
+        let earlier = match self.last_window.map(|last| last.max(oldest)) {
             Some(last) if last != window || self.last != path => {
                 self.tree.add(&self.last, last, nanos / 2);
                 nanos / 2
@@ -37,6 +39,21 @@ impl Ledger {
             self.last.extend_from_slice(path);
         }
         self.last_window = Some(window);
+    }
+
+    /// The tree so far.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Sets the most room that the tree may take.
+    pub fn limit(&mut self, room: Room) {
+        self.tree.limit(room);
+    }
+
+    /// Forgets all windows before `first`.
+    pub fn forget_before(&mut self, first: u32) {
+        self.tree.forget_before(first);
     }
 
     /// The tree. What passed after the last sample is nobody's.
@@ -68,10 +85,10 @@ mod tests {
     #[test]
     fn the_time_between_two_stacks_is_shared() {
         let mut ledger = Ledger::default();
-        ledger.book(&A, 0, 10);
-        ledger.book(&A, 0, 4);
-        ledger.book(&B, 0, 5);
-        ledger.book(&A, 0, 7);
+        ledger.book(&A, 0, 10, 0);
+        ledger.book(&A, 0, 4, 0);
+        ledger.book(&B, 0, 5, 0);
+        ledger.book(&A, 0, 7, 0);
         let tree = ledger.into_tree();
         assert_eq!(times(&tree, A[0]), [(0, 10 + 4 + 2 + 4)]);
         assert_eq!(times(&tree, B[0]), [(0, 3 + 3)]);
@@ -81,9 +98,9 @@ mod tests {
     #[test]
     fn each_half_stays_in_its_window() {
         let mut ledger = Ledger::default();
-        ledger.book(&A, 0, 10);
-        ledger.book(&A, 1, 8);
-        ledger.book(&B, 2, 6);
+        ledger.book(&A, 0, 10, 0);
+        ledger.book(&A, 1, 8, 0);
+        ledger.book(&B, 2, 6, 0);
         let tree = ledger.into_tree();
         assert_eq!(times(&tree, A[0]), [(0, 14), (1, 4 + 3)]);
         assert_eq!(times(&tree, B[0]), [(2, 3)]);
@@ -98,7 +115,7 @@ mod tests {
         let (mut last, mut now) = (0, 0);
         for _ in 0..1_000_000 {
             let works = now % 50_000 >= 30_000;
-            ledger.book(if works { &A } else { &B }, 0, now - last);
+            ledger.book(if works { &A } else { &B }, 0, now - last, 0);
             whole_to_the_later += if works { now - last } else { 0 };
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             last = now;
