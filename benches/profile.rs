@@ -16,6 +16,7 @@ use endstone_spark::model::{
 };
 use endstone_spark::profile::{FrameKey, MergeStats, Merger, Snapshot, ThreadProfile, Tree, WindowClock};
 use endstone_spark::symbol::{Symbolizer, executable_sha256};
+use endstone_spark::sys::Machine;
 
 const SERVER: ThreadKey = ThreadKey {
     tid: Tid::new(1),
@@ -96,6 +97,7 @@ fn merge(figures: &mut Figures) {
         thread: SERVER,
         taken_at: MonotonicNanos(0),
         weight_nanos: 4_000_000,
+        held_nanos: 0,
         native: &native,
         omitted: 0,
         end: StackEnd::Root,
@@ -186,6 +188,7 @@ fn metadata() -> ProfileMetadata {
         brand: "Endstone".to_owned(),
         selection: ThreadSelection::All,
         view: View::default(),
+        machine: Machine::default(),
         ignore_sleeping: false,
         server_sha256: None,
         sources: Vec::new(),
@@ -216,7 +219,7 @@ fn tree_and_export(figures: &mut Figures, usual: u64) {
         codes: Vec::new(),
     };
     // As an owner waits for it, the tree still there.
-    figures.measured(&format!("export of {size}"), |figures| {
+    let profile = figures.measured(&format!("export of {size}"), |figures| {
         let begun = Instant::now();
         let mut profile = export::encode(&snapshot, &mut Names, &metadata());
         figures.add("of this, naming and ordering", begun.elapsed().as_secs_f64(), "s");
@@ -233,7 +236,14 @@ fn tree_and_export(figures: &mut Figures, usual: u64) {
         let _ = export::write(&profile, &mut Counter(&mut bytes));
         figures.add("of this, writing", begun.elapsed().as_secs_f64(), "s");
         figures.add("the file", bytes as f64 / 1e6, "MB");
+        profile
     });
+    let packed = figures.measured("gzip for an upload", |_| export::compress(&profile));
+    figures.add(
+        "the upload",
+        packed.map_or(0.0, |packed| packed.len() as f64 / 1e6),
+        "MB",
+    );
 }
 
 struct Counter<'a>(&'a mut u64);

@@ -197,6 +197,17 @@ pub const IDLE_LOOK_NANOS: u64 = 64_000_000;
 /// these.
 pub const IDLE_LOOKS: u32 = 16;
 
+/// Time that the sampler came too late by, in nanoseconds, from which on it is looked up whether the process was stopped. A shorter stop is hardly seen in a
+/// profile of a minute, and the sampler's own work takes less.
+pub const PAUSE_NANOS: u64 = 500_000_000;
+
+/// CPU time, in nanoseconds, within which a thread whose system call we have cut short may still be on its way back into it: a loop around the call takes some
+/// microseconds, some tens with cold caches. One that works is asked again after that much of its work.
+pub const WAY_BACK_NANOS: u64 = 100_000;
+
+/// Looks at a thread that is just falling asleep, before it is taken for one that runs. Each takes some microseconds, and so does falling asleep.
+pub const SETTLING_LOOKS: u32 = 3;
+
 /// How often each thread's name is read, in nanoseconds; that of a thread younger than this is read whenever threads are looked at, because most threads get
 /// their name a moment after their birth.
 pub const NAMES_CHECK_NANOS: u64 = 1_000_000_000;
@@ -284,3 +295,48 @@ pub const UNSAVED_PROFILES: usize = 4;
 /// How long the end of a session waits for Python to be let go before the profile is made, in milliseconds. The names are taken down before; what is waited for is only
 /// that monitoring is off and the last figures are in. Ordinarily some milliseconds.
 pub const DETACH_WAIT_MILLIS: u64 = 2_000;
+
+/// Largest settings file that is read, in bytes: the one we write has under 2,000.
+pub const SETTINGS_BYTES: u64 = 64 << 10;
+
+/// Least room for saved profiles that may be asked for, in MiB: one large profile.
+pub const MIN_PROFILE_FOLDER_MEBIBYTES: u64 = 16;
+
+/// Most room for saved profiles that may be asked for, in MiB: a terabyte.
+pub const MAX_PROFILE_FOLDER_MEBIBYTES: u64 = 1 << 20;
+
+/// Longest wait for a connection to the server that takes uploads, in seconds. Twice it, with the pause between two tries, stays under half a minute.
+pub const CONNECT_SECONDS: u64 = 10;
+
+/// Longest wait for the next byte to be taken or given during an upload, in seconds.
+pub const STALLED_SECONDS: u64 = 10;
+
+/// Longest upload, in seconds: 8 MiB in two minutes is half a megabit a second.
+pub const UPLOAD_SECONDS: u64 = 120;
+
+/// Pause before an upload is tried a second time, in milliseconds: a server that restarts or a lost packet is over by then.
+pub const UPLOAD_PAUSE_MILLIS: u64 = 1_000;
+
+/// Largest reply to an upload that is read, in bytes. A good one has under 100.
+pub const UPLOAD_REPLY_BYTES: u64 = 64 << 10;
+
+/// Largest headers of such a reply, in bytes.
+pub const UPLOAD_HEADER_BYTES: usize = 16 << 10;
+
+/// Shortest and longest key that a server may give an upload: it becomes a part of a link.
+pub const UPLOAD_KEY_CHARS: std::ops::RangeInclusive<usize> = 4..=64;
+
+/// How often it is looked whether an upload that runs is still wanted, in milliseconds.
+pub const UPLOAD_LOOK_MILLIS: u64 = 50;
+
+/// Entries of the list of past profiles that are kept.
+pub const ACTIVITY_ENTRIES: usize = 500;
+
+/// Largest such list that is read, in bytes: 500 entries have some 150 KB.
+pub const ACTIVITY_BYTES: u64 = 2 << 20;
+
+/// Entries on one page of that list: a client shows ten lines of chat at once.
+pub const ACTIVITY_PAGE: usize = 8;
+
+/// Age in days from which a link is taken for dead: the public server keeps uploads for 60 days.
+pub const LINK_DAYS: i64 = 60;

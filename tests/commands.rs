@@ -2,17 +2,22 @@
 
 use std::cell::RefCell;
 
-use endstone_spark::command::{Audience, run};
+use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
-    Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice, ThreadNames,
+    Grouping, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice,
+    ThreadNames, WallMillis,
 };
-use endstone_spark::session::{Control, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
+use endstone_spark::session::{
+    Control, Destination, Ended, ExportStep, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+};
 
 /// What the session answers, and what it was asked for.
 #[derive(Default)]
 struct Session {
     refusal: Option<Refusal>,
     info: SessionInfo,
+    ended: Option<Ended>,
+    past: Vec<PastProfile>,
     asked: RefCell<Vec<String>>,
 }
 
@@ -39,13 +44,29 @@ impl Control for Session {
             (Grouping::ByPool, false) => {}
             (grouping, show_interpreter) => asked += &format!(" {grouping:?} {show_interpreter}"),
         }
+        if request.save_to_file {
+            asked += " file";
+        }
+        if let Some(comment) = &request.comment {
+            asked += &format!(" {comment:?}");
+        }
         self.answer(asked)
     }
-    fn stop(&self, request: StopRequest) -> Result<(), Refusal> {
-        self.answer(format!("stop {} {:?}", request.save_to_file, request.comment))
+    fn stop(&self, request: StopRequest) -> Result<Ended, Refusal> {
+        let to = match request.to {
+            Destination::AsStarted => "",
+            Destination::File => " file",
+            Destination::Server => " server",
+        };
+        self.answer(format!("stop{to} {:?}", request.comment))?;
+        Ok(self.ended.unwrap_or(Ended::Session))
     }
-    fn cancel(&self, _by: &Requester) -> Result<(), Refusal> {
-        self.answer("cancel".to_owned())
+    fn cancel(&self, _by: &Requester) -> Result<Ended, Refusal> {
+        self.answer("cancel".to_owned())?;
+        Ok(self.ended.unwrap_or(Ended::Session))
+    }
+    fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
+        (WallMillis(1_000_000_000), self.past.clone())
     }
     fn info(&self) -> SessionInfo {
         self.info.clone()
@@ -67,7 +88,7 @@ fn shapes(line: &str) -> Vec<Vec<String>> {
 fn answer(session: &Session, line: &str) -> (String, Vec<String>) {
     let mut answers = shapes(line).into_iter().map(|arguments| {
         session.asked.borrow_mut().clear();
-        let lines = run(&arguments, &Requester::Console, session);
+        let lines = run(&arguments, &Requester::Console, &Granted::all(), session);
         let text: Vec<String> = lines.iter().map(|line| line.render(Audience::Console)).collect();
         (text.join("\n"), session.asked.take())
     });
@@ -85,13 +106,15 @@ const HELP: &str = concat!(
     /spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread
     ... start [--thread NAME]... [--regex] [--ignore-sleeping]: other threads (* for all, with --regex by pattern); leave out waiting
     ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
-    /spark profiler stop [--save-to-file] [--comment \"TEXT\"]: stop, and save the profile to a file
+    /spark profiler stop [--comment \"TEXT\"] [--save-to-file]: stop, and upload the profile or save it; both also with start
+    /spark profiler upload [--comment \"TEXT\"]: stop, and upload the profile
     /spark profiler info: show how the profiler is doing
-    /spark profiler cancel: stop, and throw the samples away"
+    /spark profiler cancel: stop, and throw the samples away
+    /spark activity [--page N]: list past profiles"
 );
 const STARTED_4: &str = "[⚡] Starting the profiler, one sample every 4 ms. Stop it with /spark profiler stop.";
-const STOPPED: &str =
-    "[⚡] Stopping the profiler. The profile will be saved to a file: this version cannot upload yet.";
+const STOPPED: &str = "[⚡] Stopping the profiler.";
+const UPLOADING: &str = "[⚡] Stopping the profiler. The profile will be uploaded.";
 const STOPPED_TO_FILE: &str = "[⚡] Stopping the profiler. The profile will be saved to a file.";
 const CANCELLED: &str = "[⚡] Stopping the profiler without saving anything.";
 const IDLE: &str = "[⚡] The profiler is not running. Start it with /spark profiler start.";
@@ -100,7 +123,13 @@ const THREAD: &str = "[⚡] --thread needs the name of a thread, or * for all. I
 const TIMEOUT: &str = "[⚡] --timeout must be a whole number of seconds from 11 to 86400.";
 const COMMENT: &str = "[⚡] --comment needs a text of 1 to 500 characters, for example --comment \"lag at spawn\".";
 const QUOTE: &str = "[⚡] A quote is not closed. Write texts as \"like this\".";
-const NO_ACTION: &str = "[⚡] The profiler needs to know what to do. Use: start, stop, info, cancel.";
+const PAGE: &str = "[⚡] --page must be a whole number from 1.";
+const NOTHING_YET: &str = "[⚡] No profile has been made yet. Begin with /spark profiler start.";
+const HEAP: &str = "[⚡] There is no Java heap in this server. What Python objects take is shown by Python's own tracemalloc; where time goes by /spark profiler start.";
+const COLLECTOR: &str = "[⚡] There is no Java garbage collector in this server. What Python's costs is in a profile: /spark profiler start.";
+const OPEN: &str = "[⚡] A profile cannot be looked at while it is taken. See how it is doing with /spark profiler info, or end it and get a link with /spark profiler stop.";
+const ONLY_TICKS_OVER: &str = "[⚡] --only-ticks-over is not there yet: the server does not say when a tick begins, so slow ticks could not be kept exactly. Profile without it; the viewer shows the longest tick of each minute.";
+const NO_ACTION: &str = "[⚡] The profiler needs to know what to do. Use: start, stop, upload, info, cancel.";
 
 /// Lines that ask the session for something: the line, what it asks for, the answer.
 const GOOD: &[(&str, &str, &str)] = &[
@@ -180,69 +209,94 @@ const GOOD: &[(&str, &str, &str)] = &[
         "start 10000 Some(90)",
         "[⚡] Starting the profiler, one sample every 10 ms. It stops by itself after 1 min 30 s.",
     ),
-    ("profiler stop", "stop false None", STOPPED),
-    ("sampler stop", "stop false None", STOPPED),
-    ("profiler stop --save-to-file", "stop true None", STOPPED_TO_FILE),
+    ("profiler stop", "stop None", STOPPED),
+    ("sampler stop", "stop None", STOPPED),
+    ("profiler stop --save-to-file", "stop file None", STOPPED_TO_FILE),
     (
         "profiler stop --save-to-file --save-to-file",
-        "stop true None",
+        "stop file None",
         STOPPED_TO_FILE,
     ),
-    ("profiler stop --comment lag", "stop false Some(\"lag\")", STOPPED),
+    ("profiler stop --comment lag", "stop Some(\"lag\")", STOPPED),
     (
         "profiler stop --comment lag at spawn",
-        "stop false Some(\"lag at spawn\")",
+        "stop Some(\"lag at spawn\")",
         STOPPED,
     ),
     (
         "profiler stop --comment \"lag at spawn\"",
-        "stop false Some(\"lag at spawn\")",
+        "stop Some(\"lag at spawn\")",
         STOPPED,
     ),
     (
         "profiler stop --comment=\"lag at spawn\" --save-to-file",
-        "stop true Some(\"lag at spawn\")",
+        "stop file Some(\"lag at spawn\")",
         STOPPED_TO_FILE,
     ),
     (
         "profiler stop --save-to-file --comment it's fine",
-        "stop true Some(\"it's fine\")",
+        "stop file Some(\"it's fine\")",
         STOPPED_TO_FILE,
     ),
     (
         "profiler stop --comment \"say \\\"hi\\\"\"",
-        "stop false Some(\"say \\\"hi\\\"\")",
+        "stop Some(\"say \\\"hi\\\"\")",
         STOPPED,
     ),
     (
         "profiler stop --comment \"--save-to-file\"",
-        "stop false Some(\"--save-to-file\")",
+        "stop Some(\"--save-to-file\")",
         STOPPED,
     ),
-    ("profiler stop --comment a=b", "stop false Some(\"a=b\")", STOPPED),
-    ("profiler stop --comment=a=b", "stop false Some(\"a=b\")", STOPPED),
+    ("profiler stop --comment a=b", "stop Some(\"a=b\")", STOPPED),
+    ("profiler stop --comment=a=b", "stop Some(\"a=b\")", STOPPED),
     (
         "profiler stop --comment §cred§r and §lbold",
-        "stop false Some(\"red and bold\")",
+        "stop Some(\"red and bold\")",
         STOPPED,
     ),
-    ("profiler stop --comment \"a\nb\"", "stop false Some(\"a b\")", STOPPED),
+    ("profiler stop --comment \"a\nb\"", "stop Some(\"a b\")", STOPPED),
     (
         "profiler stop --comment bell\u{7}\u{1b}[31m",
-        "stop false Some(\"bell[31m\")",
+        "stop Some(\"bell[31m\")",
         STOPPED,
     ),
-    (
-        "profiler stop --comment \u{202e}gniht",
-        "stop false Some(\"gniht\")",
-        STOPPED,
-    ),
+    ("profiler stop --comment \u{202e}gniht", "stop Some(\"gniht\")", STOPPED),
     (
         "profiler stop --comment 🦀 naïve 東京",
-        "stop false Some(\"🦀 naïve 東京\")",
+        "stop Some(\"🦀 naïve 東京\")",
         STOPPED,
     ),
     ("profiler stop --comment --save-to-file", "", COMMENT),
+    ("profiler stop --SAVE-TO-FILE", "stop file None", STOPPED_TO_FILE),
+    ("profiler upload", "stop server None", UPLOADING),
+    ("sampler UPLOAD", "stop server None", UPLOADING),
+    (
+        "profiler upload --comment \"for you\"",
+        "stop server Some(\"for you\")",
+        UPLOADING,
+    ),
+    // The older forms.
+    ("profiler --stop", "stop None", STOPPED),
+    ("sampler --STOP", "stop None", STOPPED),
+    (
+        "profiler --stop --comment lag at spawn --save-to-file",
+        "stop file Some(\"lag at spawn\")",
+        STOPPED_TO_FILE,
+    ),
+    ("profiler --comment x --stop", "stop Some(\"x\")", STOPPED),
+    ("profiler --stop --stop", "stop None", STOPPED),
+    ("profiler --upload", "stop server None", UPLOADING),
+    ("profiler --cancel", "cancel", CANCELLED),
+    // What a session is ended with may be said at its start.
+    ("profiler start --save-to-file", "start 4000 None file", STARTED_4),
+    ("profiler start --comment x", "start 4000 None \"x\"", STARTED_4),
+    (
+        "profiler start --comment \"lag at spawn\" --timeout 90 --save-to-file",
+        "start 4000 Some(90) file \"lag at spawn\"",
+        "[⚡] Starting the profiler, one sample every 4 ms. It stops by itself after 1 min 30 s.",
+    ),
+    ("profiler start --comment --thread", "", COMMENT),
     ("profiler cancel", "cancel", CANCELLED),
     ("sampler cancel", "cancel", CANCELLED),
 ];
@@ -257,14 +311,73 @@ const OTHER: &[(&str, &str)] = &[
     ("sampler", HELP),
     ("profiler info", IDLE),
     ("sampler INFO", IDLE),
+    ("profiler --info", IDLE),
+    ("activity", NOTHING_YET),
+    ("ACTIVITY", NOTHING_YET),
+    ("activity --page 1", NOTHING_YET),
+    ("activity --page=007", NOTHING_YET),
+    // What only Java has.
+    ("heapsummary", HEAP),
+    ("heapdump --compress gzip", HEAP),
+    ("HeapDump", HEAP),
+    ("gc", COLLECTOR),
+    ("gcmonitor", COLLECTOR),
     // Not commands.
-    ("tps", "[⚡] Unknown command \"tps\". Use: help, profiler."),
-    ("prof", "[⚡] Unknown command \"prof\". Use: help, profiler."),
-    ("\"\"", "[⚡] Unknown command \"\". Use: help, profiler."),
-    ("--help", "[⚡] Unknown command \"--help\". Use: help, profiler."),
+    (
+        "activity 2",
+        "[⚡] Did not expect \"2\" after \"activity\". Use: --page N.",
+    ),
+    (
+        "activity --all",
+        "[⚡] \"activity\" has no option --all. Use: --page N.",
+    ),
+    ("activity --page", PAGE),
+    ("activity --page 0", PAGE),
+    ("activity --page -1", PAGE),
+    ("activity --page 1.5", PAGE),
+    ("activity --page last", PAGE),
+    ("activity --page 99999999999999999999999", PAGE),
+    (
+        "activity --page 1 --page 2",
+        "[⚡] --page is given twice with different values. Give it once.",
+    ),
+    ("profiler --stop --cancel", NO_ACTION),
+    ("profiler --stop --upload", NO_ACTION),
+    ("profiler --start", NO_ACTION),
+    ("profiler --stop now", "[⚡] --stop takes no value."),
+    ("profiler --stop=", "[⚡] --stop takes no value."),
+    (
+        "profiler --info --all",
+        "[⚡] \"profiler info\" has no option --all. It takes nothing more.",
+    ),
+    (
+        "profiler --upload --save-to-file",
+        "[⚡] \"profiler upload\" has no option --save-to-file. Use: --comment \"TEXT\".",
+    ),
+    (
+        "profiler upload --save-to-file",
+        "[⚡] \"profiler upload\" has no option --save-to-file. Use: --comment \"TEXT\".",
+    ),
+    (
+        "profiler upload now",
+        "[⚡] Did not expect \"now\" after \"profiler upload\". Use: --comment \"TEXT\".",
+    ),
+    (
+        "profiler start --save-to-file yes",
+        "[⚡] --save-to-file takes no value.",
+    ),
+    ("profiler start --only-ticks-over 50", ONLY_TICKS_OVER),
+    ("profiler start --only-ticks-over", ONLY_TICKS_OVER),
+    ("tps", "[⚡] Unknown command \"tps\". Use: help, profiler, activity."),
+    ("prof", "[⚡] Unknown command \"prof\". Use: help, profiler, activity."),
+    ("\"\"", "[⚡] Unknown command \"\". Use: help, profiler, activity."),
+    (
+        "--help",
+        "[⚡] Unknown command \"--help\". Use: help, profiler, activity.",
+    ),
     (
         "profiler start help",
-        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "help profiler",
@@ -272,38 +385,28 @@ const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler begin",
-        "[⚡] Unknown profiler command \"begin\". Use: start, stop, info, cancel.",
+        "[⚡] Unknown profiler command \"begin\". Use: start, stop, upload, info, cancel.",
     ),
-    (
-        "profiler open",
-        "[⚡] Unknown profiler command \"open\". Use: start, stop, info, cancel.",
-    ),
-    (
-        "profiler upload",
-        "[⚡] Unknown profiler command \"upload\". Use: start, stop, info, cancel.",
-    ),
+    ("profiler open", OPEN),
+    ("profiler open --now please", OPEN),
+    ("profiler --open", OPEN),
     (
         "profiler \"--stop\"",
-        "[⚡] Unknown profiler command \"--stop\". Use: start, stop, info, cancel.",
+        "[⚡] Unknown profiler command \"--stop\". Use: start, stop, upload, info, cancel.",
     ),
-    ("profiler --stop", NO_ACTION),
     ("profiler --interval 4", NO_ACTION),
     // Not options.
     (
-        "profiler start --comment x",
-        "[⚡] \"profiler start\" has no option --comment. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
         "profiler start --intervall 4",
-        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start --",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start --=4",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler stop --interval 4",
@@ -323,15 +426,15 @@ const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler start 4",
-        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start -interval 4",
-        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start \"--interval\" 4",
-        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
+        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler stop --save-to-file yes",
@@ -411,20 +514,23 @@ const OTHER: &[(&str, &str)] = &[
     // Foreign text in answers is cleaned and short.
     (
         "profiler §cstart",
-        "[⚡] Unknown profiler command \"start\". Use: start, stop, info, cancel.",
+        "[⚡] Unknown profiler command \"start\". Use: start, stop, upload, info, cancel.",
     ),
     (
         "profiler start\u{200b}",
-        "[⚡] Unknown profiler command \"start\". Use: start, stop, info, cancel.",
+        "[⚡] Unknown profiler command \"start\". Use: start, stop, upload, info, cancel.",
     ),
-    ("\u{1b}[2J", "[⚡] Unknown command \"[2J\". Use: help, profiler."),
+    (
+        "\u{1b}[2J",
+        "[⚡] Unknown command \"[2J\". Use: help, profiler, activity.",
+    ),
     (
         "profiler aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        "[⚡] Unknown profiler command \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\". Use: start, stop, info, cancel.",
+        "[⚡] Unknown profiler command \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\". Use: start, stop, upload, info, cancel.",
     ),
     (
         "\u{fffd}\u{fffd}",
-        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, profiler.",
+        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, profiler, activity.",
     ),
 ];
 
@@ -500,8 +606,27 @@ fn refusals_say_what_to_do() {
         ("profiler cancel", Refusal::NotRunning, IDLE),
         (
             "profiler start",
-            Refusal::Exporting,
-            "[⚡] The last profile is still being saved. Try again when it is done.",
+            Refusal::Exporting(ExportStep::Naming),
+            "[⚡] The last profile is not done yet: its functions are being named. Try again when it is.",
+        ),
+        (
+            "profiler cancel",
+            Refusal::Exporting(ExportStep::Writing),
+            "[⚡] The last profile is not done yet: it is being written to a file. Try again when it is.",
+        ),
+        (
+            "profiler stop",
+            Refusal::Exporting(ExportStep::Uploading {
+                sent: 2_048,
+                bytes: 6_000,
+            }),
+            "[⚡] The last profile is not done yet: it is being uploaded, 2 KiB of 6 KiB. Try again when it is, or break it off: \
+             /spark profiler stop --save-to-file saves it to a file, /spark profiler cancel throws it away.",
+        ),
+        (
+            "profiler stop",
+            Refusal::EndingAlready,
+            "[⚡] The profiler is being stopped already.",
         ),
         (
             "profiler start",
@@ -612,14 +737,14 @@ fn info_says_how_far_python_frames_can_be_trusted() {
 fn info_says_when_a_profile_is_being_saved() {
     let session = Session {
         info: SessionInfo {
-            exporting: true,
+            exporting: Some(ExportStep::Writing),
             ..SessionInfo::default()
         },
         ..Session::default()
     };
     assert_eq!(
         answer(&session, "profiler info").0,
-        "[⚡] The last profile is being saved."
+        "[⚡] The last profile is not done yet: it is being written to a file."
     );
 }
 
@@ -652,7 +777,7 @@ fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
 fn players_get_the_same_words_in_colour() {
     let session = Session::default();
     for (line, _) in OTHER {
-        let lines = run(&[*line], &Requester::Console, &session);
+        let lines = run(&[*line], &Requester::Console, &Granted::all(), &session);
         for line in lines {
             let coloured = line.render(Audience::Player);
             let mut plain = String::new();
@@ -694,4 +819,118 @@ fn a_stretched_interval_is_said() {
     info.sampler.rounds_late = 10;
     let (text, _) = answer(&session(info), "profiler info");
     assert!(!text.contains("stretched"), "{text}");
+}
+
+#[test]
+fn what_is_stopped_or_thrown_away_is_said() {
+    for (line, ended, expected) in [
+        (
+            "profiler stop",
+            Ended::Wait(2),
+            "[⚡] Trying again to upload 2 profiles.",
+        ),
+        (
+            "profiler stop --save-to-file",
+            Ended::Wait(1),
+            "[⚡] Trying again to save 1 profile.",
+        ),
+        (
+            "profiler stop --save-to-file",
+            Ended::Upload,
+            "[⚡] Breaking the upload off. The profile will be saved to a file.",
+        ),
+        (
+            "profiler cancel",
+            Ended::Wait(3),
+            "[⚡] Throwing away 3 profiles that could not be saved.",
+        ),
+        (
+            "profiler cancel",
+            Ended::Upload,
+            "[⚡] Breaking the upload off without saving anything.",
+        ),
+    ] {
+        let session = Session {
+            ended: Some(ended),
+            ..Session::default()
+        };
+        assert_eq!(answer(&session, line).0, expected, "{line}");
+    }
+}
+
+/// A list of `count` profiles, the newest a minute old and each an hour older than the one before.
+fn past(count: i64) -> Session {
+    let entry = |number: i64| PastProfile {
+        time: 1_000_000_000 - 60_000 - number * 3_600_000,
+        user: "§cStev\u{7}e".to_owned(),
+        seconds: 125,
+        samples: 31_250,
+        place: if number % 2 == 0 {
+            ProfilePlace::Link(format!("https://spark.lucko.me/abc{number}"))
+        } else {
+            ProfilePlace::File(format!("plugins/spark/profiles/{number}.sparkprofile"))
+        },
+    };
+    Session {
+        past: (0..count).map(entry).collect(),
+        ..Session::default()
+    }
+}
+
+#[test]
+fn past_profiles_are_listed_page_by_page() {
+    assert_eq!(
+        answer(&past(2), "activity").0,
+        "[⚡] Past profiles, newest first:
+    1 min ago by Steve, 31,250 samples in 2 min 5 s: https://spark.lucko.me/abc0
+    1 h ago by Steve, 31,250 samples in 2 min 5 s: plugins/spark/profiles/1.sparkprofile"
+    );
+    let first = answer(&past(17), "activity").0;
+    assert!(
+        first.starts_with("[⚡] Past profiles, newest first (page 1 of 3):\n    1 min ago"),
+        "{first}"
+    );
+    assert!(first.ends_with("\n    More: /spark activity --page 2"), "{first}");
+    assert_eq!(first.lines().count(), 10);
+    let last = answer(&past(17), "activity --page 3").0;
+    assert_eq!(last.lines().count(), 2, "{last}");
+    assert!(last.contains("16 h ago by"), "{last}");
+    assert_eq!(
+        answer(&past(17), "activity --page 4").0,
+        "[⚡] There is no page 4: the last is 3."
+    );
+    assert_eq!(
+        answer(&past(17), "activity --page 18446744073709551615").0,
+        "[⚡] There is no page 18446744073709551615: the last is 3."
+    );
+}
+
+#[test]
+fn each_permission_covers_its_part() {
+    let session = Session::default();
+    let said = |names: &[&str], line: &str| {
+        session.asked.borrow_mut().clear();
+        let granted = Granted::ask(|name| names.contains(&name));
+        let lines = run(&[line], &Requester::Console, &granted, &session);
+        let text: Vec<String> = lines.iter().map(|line| line.render(Audience::Console)).collect();
+        (text.join("\n"), session.asked.take().len())
+    };
+    let none = "[⚡] This needs the permission endstone.command.spark.".to_owned();
+    let profiler = "[⚡] This needs the permission spark.profiler or endstone.command.spark.".to_owned();
+    let activity = "[⚡] This needs the permission spark.activity or endstone.command.spark.".to_owned();
+    for line in ["", "help", "profiler start", "activity", "nonsense", "\""] {
+        assert_eq!(said(&[], line), (none.clone(), 0), "{line}");
+    }
+    let own = &["spark.profiler"][..];
+    assert_eq!(said(own, "profiler start"), (STARTED_4.to_owned(), 1));
+    assert_eq!(said(own, "activity"), (activity, 0));
+    assert_eq!(said(own, "help"), (HELP.to_owned(), 0));
+    let list = &["spark.activity"][..];
+    assert_eq!(said(list, "activity"), (NOTHING_YET.to_owned(), 0));
+    for line in ["profiler start", "profiler stop", "profiler info", "profiler cancel"] {
+        assert_eq!(said(list, line), (profiler.clone(), 0), "{line}");
+    }
+    let all = &["endstone.command.spark"][..];
+    assert_eq!(said(all, "profiler cancel"), (CANCELLED.to_owned(), 1));
+    assert_eq!(said(all, "activity"), (NOTHING_YET.to_owned(), 0));
 }

@@ -23,6 +23,6 @@ pub use folder::{Kind, make_room};
 pub use frames::NativeNames;
 pub use metadata::{Creator, ProfileMetadata, ThreadSelection};
 pub use profile::Profile;
-pub use save::save;
+pub use save::{compress, save};
 pub use sources::Source;
 pub use write::write;

@@ -1,11 +1,15 @@
 //! Writing a profile to a file.
 
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use super::folder::Kind;
 use super::profile::Profile;
 use super::write::write;
-use crate::limits::FILE_NAME_TRIES;
+use crate::limits::{FILE_NAME_TRIES, WRITE_BUFFER_BYTES};
 use crate::model::WallMillis;
 use crate::sys::{PrivateDir, PrivateDirError};
 
@@ -28,6 +32,16 @@ pub fn save(folder: &PrivateDir, profile: &Profile, time: WallMillis, kind: Kind
         _ => format!("{stem}-{number}.{ENDING}"),
     });
     folder.write_new(names, |out| write(profile, out))
+}
+
+/// The profile as an upload carries it: gzip.
+///
+/// # Errors
+/// None that memory knows; the writer's are passed on.
+pub fn compress(profile: &Profile) -> io::Result<Vec<u8>> {
+    let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, GzEncoder::new(Vec::new(), Compression::default()));
+    write(profile, &mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 /// `2026-11-29_19-40-03`, in UTC.
@@ -66,13 +80,30 @@ mod tests {
     use super::*;
     use crate::export::{encode, pb, test_support};
 
-    #[test]
-    fn two_profiles_of_one_second_get_two_names() {
-        let profile = encode(
-            &test_support::snapshot(),
+    fn profile() -> Profile {
+        let mut snapshot = test_support::snapshot();
+        let mut tree = crate::profile::Tree::new();
+        tree.add(&[test_support::python(1), test_support::python(2)], 0, 7_000_000);
+        snapshot.threads = vec![test_support::thread("server", 0, tree)];
+        encode(
+            &snapshot,
             &mut test_support::Names(|_: &crate::model::Module, _| None),
             &test_support::metadata(),
-        );
+        )
+    }
+
+    #[test]
+    fn an_upload_is_the_file_as_gzip() {
+        let (mut file, mut bytes) = (Vec::new(), Vec::new());
+        write(&profile(), &mut file).unwrap();
+        let packed = compress(&profile()).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut bytes).unwrap();
+        assert_eq!(bytes, file);
+    }
+
+    #[test]
+    fn two_profiles_of_one_second_get_two_names() {
+        let profile = profile();
         let root = tempfile::tempdir().unwrap();
         let folder = PrivateDir::open(root.path()).unwrap();
         let time = WallMillis(1_795_981_203_999);

@@ -43,8 +43,9 @@ impl Forest {
         }
     }
 
-    /// Books a sample: its thread, its stack, root first, its window, and the nanoseconds since the previous sample of this thread.
-    pub fn book(&mut self, thread: ThreadKey, path: &[FrameKey], window: u32, nanos: u64) {
+    /// Books a sample: its thread, its stack, root first, its window, the nanoseconds since the previous sample of this thread, and how many of them, at the
+    /// end, are certainly this stack's.
+    pub fn book(&mut self, thread: ThreadKey, path: &[FrameKey], window: u32, nanos: u64, held: u64) {
         if window > self.newest {
             self.newest = window;
             self.forget();
@@ -54,12 +55,10 @@ impl Forest {
         let ledger = self.living.entry(thread).or_default();
         let before = ledger.tree().used();
         ledger.limit(Room {
-            nodes: (before.nodes + SESSION_NODES.saturating_sub(used.nodes))
-                .max(THREAD_NODES)
-                .min(TREE_NODES),
+            nodes: (before.nodes + SESSION_NODES.saturating_sub(used.nodes)).clamp(THREAD_NODES, TREE_NODES),
             times: before.times + SESSION_TIMES.saturating_sub(used.times),
         });
-        ledger.book(path, window, nanos, oldest);
+        ledger.book(path, window.max(oldest), nanos, held);
         let after = ledger.tree().used();
         // A tree only grows while samples are booked.
         self.used.nodes += after.nodes - before.nodes;

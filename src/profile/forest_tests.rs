@@ -41,7 +41,7 @@ fn an_endless_session_of_six_hours_keeps_one_and_stays_as_large_as_that() {
                 .map(|depth| frame(depth + if depth > 5 { minute * 100 + sample % 50 } else { 0 }))
                 .collect();
             let nanos = 30_000_000 + u64::from(sample);
-            forest.book(thread(serial), &path, minute, nanos);
+            forest.book(thread(serial), &path, minute, nanos, 0);
             booked[minute as usize] += nanos;
         }
         if minute % 60 == 59 {
@@ -77,7 +77,7 @@ fn an_endless_session_of_six_hours_keeps_one_and_stays_as_large_as_that() {
 fn a_foreground_session_keeps_all() {
     let mut forest = Forest::new(Retention::All);
     for minute in 0..90 {
-        forest.book(thread(0), &[frame(minute)], minute, 1_000);
+        forest.book(thread(0), &[frame(minute)], minute, 1_000, 0);
     }
     assert_eq!(forest.oldest(), 0);
     let threads = forest.into_threads(named);
@@ -90,11 +90,11 @@ fn a_foreground_session_keeps_all() {
 #[test]
 fn a_sample_that_stands_for_hours_stays_within_the_kept_minutes() {
     let mut forest = Forest::new(Retention::Minutes(5));
-    forest.book(thread(0), &[frame(1)], 0, 1_000);
-    forest.book(thread(1), &[frame(1)], 300, 1_000);
-    forest.book(thread(0), &[frame(2)], 300, 1_000_000);
+    forest.book(thread(0), &[frame(1)], 0, 1_000, 0);
+    forest.book(thread(1), &[frame(1)], 300, 1_000, 0);
+    forest.book(thread(0), &[frame(2)], 300, 1_000_000, 0);
     // Late by more than is kept.
-    forest.book(thread(1), &[frame(3)], 7, 500);
+    forest.book(thread(1), &[frame(3)], 7, 500, 0);
     let threads = forest.into_threads(named);
     let windows: Vec<u32> = threads
         .iter()
@@ -113,7 +113,7 @@ fn all_threads_share_the_room_and_each_shows_where_it_is() {
     for serial in 0..threads {
         // One thread alone would fill its tree.
         for number in 0..TREE_NODES as u32 + 10 {
-            forest.book(thread(serial), &[frame(serial), frame(number)], 0, 100);
+            forest.book(thread(serial), &[frame(serial), frame(number)], 0, 100, 0);
             nanos += 100;
         }
     }
@@ -149,8 +149,8 @@ proptest! {
         for (serial, codes, step, nanos, ends) in &samples {
             window += step / 4;
             let path: Vec<FrameKey> = codes.iter().copied().map(frame).collect();
-            forest.book(thread(*serial), &path, window, *nanos);
-            all.book(thread(*serial), &path, window, *nanos);
+            forest.book(thread(*serial), &path, window, *nanos, 0);
+            all.book(thread(*serial), &path, window, *nanos, 0);
             sum += nanos;
             if *ends {
                 forest.end(thread(*serial), named(thread(*serial)));

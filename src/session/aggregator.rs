@@ -110,7 +110,13 @@ fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, share
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
             let window = clock.window_at(sample.taken_at);
-            forest.book(sample.thread, merged.path, window, sample.weight_nanos);
+            forest.book(
+                sample.thread,
+                merged.path,
+                window,
+                sample.weight_nanos,
+                sample.held_nanos,
+            );
         });
         for (key, name) in source.take_ended() {
             forest.end(key, name);

@@ -16,11 +16,12 @@ use crate::model::{
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
+use crate::settings::Settings;
 use crate::shadow::ShadowTable;
 use crate::sys::clock;
 
 /// Whoever starts a session stops it: nothing is forgotten.
-pub(super) const RETENTION: Retention = Retention::All;
+const RETENTION: Retention = Retention::All;
 
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
@@ -83,9 +84,13 @@ impl Recording {
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
-    pub(super) fn begin(request: StartRequest, server_thread: Tid) -> Result<Self, BeginError> {
+    pub(super) fn begin(request: StartRequest, server_thread: Tid, settings: &Settings) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
-        let python = PythonSide::attach(table);
+        let python = if settings.python_attribution {
+            PythonSide::attach(table)
+        } else {
+            PythonSide::switched_off()
+        };
         let started_at = clock::monotonic();
         let window_clock = WindowClock::new(started_at, clock::wall());
         let options = SamplerOptions {
@@ -137,6 +142,11 @@ impl Recording {
     /// The session's windows.
     pub(super) fn clock(&self) -> WindowClock {
         self.clock
+    }
+
+    /// Which of them are kept.
+    pub(super) fn retention(&self) -> Retention {
+        RETENTION
     }
 
     /// Whole seconds since the start.

@@ -1,6 +1,6 @@
 //! From what a session left behind to the file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::control::{Notice, Requester};
 use super::environment::Environment;
@@ -11,26 +11,37 @@ use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelectio
 use crate::limits;
 use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
+use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{PrivateDir, task};
+use crate::sys::{Machine, PrivateDir, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 const PROFILES: &str = "profiles";
 
 /// Makes the profile of a session. Names are looked up here, which takes time.
-pub(super) fn make(recorded: Recorded, ticks: Ticks, environment: &Environment, comment: Option<String>) -> Unsaved {
+pub(super) fn make(
+    recorded: Recorded,
+    ticks: Ticks,
+    environment: &Environment,
+    settings: &Settings,
+    comment: Option<String>,
+) -> Unsaved {
     let ended =
         WallMillis(recorded.clock.wall_start(0).0 + (recorded.ended_at.since(recorded.started_at) / 1_000_000) as i64);
     let samples = recorded.figures.sampler.samples;
+    let seconds = recorded.ended_at.since(recorded.started_at) / 1_000_000_000;
+    let user = recorded.request.requested_by.display_name();
     let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
     let snapshot = snapshot(recorded, ticks.windows);
-    let mut symbolizer = Symbolizer::new();
+    let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
     let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
     drop((snapshot, symbolizer));
     let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
     Unsaved {
         profile: Box::new(profile),
         ended,
+        seconds,
+        user,
         samples,
         folded,
     }
@@ -42,22 +53,38 @@ pub(super) struct SaveError {
     pub(super) reason: String,
 }
 
+/// A profile that is on disk.
+pub(super) struct Saved {
+    pub(super) profile: Unsaved,
+    path: PathBuf,
+}
+
+impl Saved {
+    /// What is said of it.
+    pub(super) fn notice(&self) -> Notice {
+        Notice::Saved {
+            path: self.path.clone(),
+            samples: self.profile.samples,
+            bytes: std::fs::metadata(&self.path).map_or(0, |file| file.len()),
+        }
+    }
+
+    /// Its file as the list of past profiles has it.
+    pub(super) fn place(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        format!("plugins/spark/{PROFILES}/{}", name.to_string_lossy())
+    }
+}
+
 /// Writes a profile below the plugin's folder.
-pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, SaveError> {
+pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
         let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
-        export::make_room(&profiles, &path);
+        export::make_room(&profiles, &path, settings.profile_folder_bytes);
         Ok(path)
     });
     match saved {
-        Ok(path) => {
-            let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-            Ok(Notice::Saved {
-                path,
-                samples: unsaved.samples,
-                bytes,
-            })
-        }
+        Ok(path) => Ok(Saved { profile: unsaved, path }),
         Err(error) => Err(SaveError {
             unsaved,
             reason: error.to_string(),
@@ -78,12 +105,13 @@ fn metadata(
         ended,
         interval_micros: recorded.request.interval_micros,
         ticks,
-        comment: comment.unwrap_or_default(),
+        comment: comment.or_else(|| recorded.request.comment.clone()).unwrap_or_default(),
         endstone_version: environment.server_version.clone(),
         minecraft_version: environment.minecraft_version.clone(),
         brand: environment.server_name.clone(),
         selection: selection(recorded),
         view: recorded.request.view,
+        machine: Machine::read(),
         ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),

@@ -9,6 +9,10 @@ pub(super) struct Unsaved {
     pub(super) profile: Box<Profile>,
     /// When the session ended; the file is named after it.
     pub(super) ended: WallMillis,
+    /// How long the session was.
+    pub(super) seconds: u64,
+    /// Who started it.
+    pub(super) user: String,
     /// Samples with a stack.
     pub(super) samples: u64,
     /// Frames that were folded because the profile was too large.
