@@ -143,6 +143,20 @@ pub const WINDOW_NANOS: u64 = 60_000_000_000;
 /// in a frame that says so.
 pub const TREE_NODES: usize = 300_000;
 
+/// Frames of all call trees of a session together. At some 70 bytes each they are 40 MB; the viewer would take ten seconds for as many.
+pub const SESSION_NODES: usize = 600_000;
+
+/// Frames that each thread's tree can have even when the others took all of [`SESSION_NODES`]: enough to show where it is. With as many threads as are
+/// sampled they are 20 MB more.
+pub const THREAD_NODES: usize = 256;
+
+/// Times of a session, one for each frame and minute in which it was leaf-most, at 16 bytes each: 128 MB. A thread has some thousand in a minute, so a day of
+/// one thread fits. Beyond it a minute's new ones are booked at one frame that says so.
+pub const SESSION_TIMES: usize = 8_000_000;
+
+/// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
+pub const ENDLESS_MINUTES: u32 = 60;
+
 /// Root-most frames kept of an exported stack that is deeper than [`EXPORT_DEPTH`].
 pub const EXPORT_ROOT_FRAMES: usize = 150;
 
@@ -261,6 +275,10 @@ pub const SYMBOL_THREADS: usize = 4;
 
 /// Largest profile as gzip, in bytes. The viewer's server takes 10 MB by default; the rest is room for what it does not count as we do.
 pub const PROFILE_GZIP_BYTES: u64 = 8 << 20;
+
+/// Largest profile as it is written, in bytes. The viewer's page holds all of it, with a number for every frame and minute: 200,000 frames of an hour are
+/// 110 MB, of a day they would be 2 GB.
+pub const PROFILE_BYTES: u64 = 256 << 20;
 
 /// How often a profile that is too large is folded further. Twice is the rule.
 pub const FOLD_ROUNDS: usize = 12;
