@@ -48,6 +48,9 @@ pub const CODE_CACHE: usize = 1_024;
 /// Characters kept of a Python name or file. Real ones stay under 200; exported ones are cut further.
 pub const CODE_TEXT_CHARS: usize = 512;
 
+/// Reasons that a session gives for not following Python in full: there are not many more, and they are read in chat.
+pub const DEGRADED_REASONS: usize = 4;
+
 /// Registrations that may be running inside each other on one thread: a finaliser that runs while a code object is looked at runs code itself.
 pub const NESTED_REGISTRATIONS: u32 = 4;
 
@@ -140,6 +143,20 @@ pub const WINDOW_NANOS: u64 = 60_000_000_000;
 /// in a frame that says so.
 pub const TREE_NODES: usize = 300_000;
 
+/// Frames of all call trees of a session together. At some 70 bytes each they are 40 MB; the viewer would take ten seconds for as many.
+pub const SESSION_NODES: usize = 600_000;
+
+/// Frames that each thread's tree can have even when the others took all of [`SESSION_NODES`]: enough to show where it is. With as many threads as are
+/// sampled they are 20 MB more.
+pub const THREAD_NODES: usize = 256;
+
+/// Times of a session, one for each frame and minute in which it was leaf-most, at 16 bytes each: 128 MB. A thread has some thousand in a minute, so a day of
+/// one thread fits. Beyond it a minute's new ones are booked at one frame that says so.
+pub const SESSION_TIMES: usize = 8_000_000;
+
+/// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
+pub const ENDLESS_MINUTES: u32 = 60;
+
 /// Root-most frames kept of an exported stack that is deeper than [`EXPORT_DEPTH`].
 pub const EXPORT_ROOT_FRAMES: usize = 150;
 
@@ -162,8 +179,8 @@ pub const BLOCKED_CHECK_NANOS: u64 = 50_000_000;
 /// How often the list of modules is compared with the loader's counters, in nanoseconds: half of the time within which a change must be taken up.
 pub const MODULES_CHECK_NANOS: u64 = 100_000_000;
 
-/// How often threads' names and lives are looked at, in nanoseconds.
-pub const THREADS_CHECK_NANOS: u64 = 100_000_000;
+/// How often threads' names and lives are looked at, in nanoseconds: new ones are to join within a tenth of a second, which leaves a tenth of that for the look itself.
+pub const THREADS_CHECK_NANOS: u64 = 90_000_000;
 
 /// How often a thread's stack bounds are looked up again when it runs outside of those known, in nanoseconds.
 pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;
@@ -182,6 +199,17 @@ pub const IDLE_LOOK_NANOS: u64 = 64_000_000;
 /// Looks in a row at which a thread had not run, before the distance of looks at it doubles: at 4 ms a thread that works once a tick (50 ms) is never among
 /// these.
 pub const IDLE_LOOKS: u32 = 16;
+
+/// Time that the sampler came too late by, in nanoseconds, from which on it is looked up whether the process was stopped. A shorter stop is hardly seen in a
+/// profile of a minute, and the sampler's own work takes less.
+pub const PAUSE_NANOS: u64 = 500_000_000;
+
+/// CPU time, in nanoseconds, within which a thread whose system call we have cut short may still be on its way back into it: a loop around the call takes some
+/// microseconds, some tens with cold caches. One that works is asked again after that much of its work.
+pub const WAY_BACK_NANOS: u64 = 100_000;
+
+/// Looks at a thread that is just falling asleep, before it is taken for one that runs. Each takes some microseconds, and so does falling asleep.
+pub const SETTLING_LOOKS: u32 = 3;
 
 /// How often each thread's name is read, in nanoseconds; that of a thread younger than this is read whenever threads are looked at, because most threads get
 /// their name a moment after their birth.
@@ -247,6 +275,10 @@ pub const SYMBOL_THREADS: usize = 4;
 
 /// Largest profile as gzip, in bytes. The viewer's server takes 10 MB by default; the rest is room for what it does not count as we do.
 pub const PROFILE_GZIP_BYTES: u64 = 8 << 20;
+
+/// Largest profile as it is written, in bytes. The viewer's page holds all of it, with a number for every frame and minute: 200,000 frames of an hour are
+/// 110 MB, of a day they would be 2 GB.
+pub const PROFILE_BYTES: u64 = 256 << 20;
 
 /// How often a profile that is too large is folded further. Twice is the rule.
 pub const FOLD_ROUNDS: usize = 12;
