@@ -31,7 +31,9 @@ fn texts(bytes: &[u8], found: &mut Vec<String>) -> bool {
                 let Ok(length) = prost::encoding::decode_varint(&mut rest) else {
                     return false;
                 };
-                let Some((field, after)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
+                let Some((field, after)) = usize::try_from(length)
+                    .ok()
+                    .and_then(|length| rest.split_at_checked(length))
                 else {
                     return false;
                 };
@@ -70,7 +72,10 @@ fn a_profile_holds_nothing_secret_and_nothing_that_is_not_listed() {
         .samples()
         .unwrap()
         .env("SPARK_TEST_SECRET", SECRET)
-        .file("server.properties", format!("rcon.password={PASSWORD}\nlevel-seed={PASSWORD}\n"))
+        .file(
+            "server.properties",
+            format!("rcon.password={PASSWORD}\nlevel-seed={PASSWORD}\n"),
+        )
         .start_ready()
         .unwrap();
     start(&mut server, "--thread * --show-interpreter --comment hello");
@@ -86,7 +91,12 @@ fn a_profile_holds_nothing_secret_and_nothing_that_is_not_listed() {
     assert!(texts(&bytes, &mut said), "the profile is a message");
     assert!(said.iter().any(|text| text == "hello"), "the walk finds texts");
     let mut secrets = vec![SECRET.to_owned(), PASSWORD.to_owned(), folder];
-    secrets.extend(std::env::var("HOME").ok().filter(|home| home.len() > 1).map(|home| format!("{home}/")));
+    secrets.extend(
+        std::env::var("HOME")
+            .ok()
+            .filter(|home| home.len() > 1)
+            .map(|home| format!("{home}/")),
+    );
     secrets.extend(hardware_addresses());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     secrets.extend(Some(host.trim().to_owned()).filter(|name| name.len() > 5 && name != "localhost"));
@@ -130,7 +140,12 @@ fn listed(data: &pb::SamplerData) {
         channel_info,
     } = data;
     assert!(line_sources.is_empty() && channel_info.is_none());
-    for name in ["class_sources", "method_sources", "time_windows", "time_window_statistics"] {
+    for name in [
+        "class_sources",
+        "method_sources",
+        "time_windows",
+        "time_window_statistics",
+    ] {
         assert!(is_listed(name), "{name}");
     }
     let pb::SamplerMetadata {
@@ -152,7 +167,19 @@ fn listed(data: &pb::SamplerData) {
         sampler_engine: _,
         sampler_engine_version: _,
     } = metadata.as_ref().unwrap();
-    assert!(platform_statistics.is_none() && system_statistics.is_none() && server_configurations.is_empty());
+    assert!(platform_statistics.is_none() && server_configurations.is_empty());
+    let pb::SystemStatistics {
+        cpu: _,
+        memory,
+        disk,
+        os: _,
+        java,
+        uptime: _,
+        net,
+        jvm,
+    } = system_statistics.as_ref().unwrap();
+    assert!(memory.is_none() && disk.is_none() && net.is_empty() && jvm.is_none());
+    assert_eq!(java.as_ref().unwrap().vm_args, "", "no command line");
     for name in [
         "creator",
         "start_time",
@@ -161,6 +188,7 @@ fn listed(data: &pb::SamplerData) {
         "data_aggregator",
         "comment",
         "platform_metadata",
+        "system_statistics",
         "end_time",
         "number_of_ticks",
         "sources",
