@@ -48,6 +48,9 @@ pub const CODE_CACHE: usize = 1_024;
 /// Characters kept of a Python name or file. Real ones stay under 200; exported ones are cut further.
 pub const CODE_TEXT_CHARS: usize = 512;
 
+/// Reasons that a session gives for not following Python in full: there are not many more, and they are read in chat.
+pub const DEGRADED_REASONS: usize = 4;
+
 /// Registrations that may be running inside each other on one thread: a finaliser that runs while a code object is looked at runs code itself.
 pub const NESTED_REGISTRATIONS: u32 = 4;
 
@@ -139,6 +142,20 @@ pub const WINDOW_NANOS: u64 = 60_000_000_000;
 /// Nodes of one thread's call tree. The viewer takes seconds for 200,000; at 40 bytes each this many are some 15 MB. Beyond it a stack ends
 /// in a frame that says so.
 pub const TREE_NODES: usize = 300_000;
+
+/// Frames of all call trees of a session together. At some 70 bytes each they are 40 MB; the viewer would take ten seconds for as many.
+pub const SESSION_NODES: usize = 600_000;
+
+/// Frames that each thread's tree can have even when the others took all of [`SESSION_NODES`]: enough to show where it is. With as many threads as are
+/// sampled they are 20 MB more.
+pub const THREAD_NODES: usize = 256;
+
+/// Times of a session, one for each frame and minute in which it was leaf-most, at 16 bytes each: 128 MB. A thread has some thousand in a minute, so a day of
+/// one thread fits. Beyond it a minute's new ones are booked at one frame that says so.
+pub const SESSION_TIMES: usize = 8_000_000;
+
+/// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
+pub const ENDLESS_MINUTES: u32 = 60;
 
 /// Root-most frames kept of an exported stack that is deeper than [`EXPORT_DEPTH`].
 pub const EXPORT_ROOT_FRAMES: usize = 150;
@@ -258,6 +275,10 @@ pub const SYMBOL_THREADS: usize = 4;
 
 /// Largest profile as gzip, in bytes. The viewer's server takes 10 MB by default; the rest is room for what it does not count as we do.
 pub const PROFILE_GZIP_BYTES: u64 = 8 << 20;
+
+/// Largest profile as it is written, in bytes. The viewer's page holds all of it, with a number for every frame and minute: 200,000 frames of an hour are
+/// 110 MB, of a day they would be 2 GB.
+pub const PROFILE_BYTES: u64 = 256 << 20;
 
 /// How often a profile that is too large is folded further. Twice is the rule.
 pub const FOLD_ROUNDS: usize = 12;

@@ -105,7 +105,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(
-            "Python functions are no longer recorded: {}. Native profiling goes on.",
+            "Python functions are no longer recorded in full: {}. Native profiling goes on.",
             reason(why)
         )),
     }

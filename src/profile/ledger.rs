@@ -13,7 +13,7 @@
 //! belongs to the later stack, and only what is before it is shared. With eight busy threads on two processors this is most of all time.
 
 use super::frame::FrameKey;
-use super::tree::Tree;
+use super::tree::{Room, Tree};
 
 /// One thread's tree and the stack that waits for its second half.
 #[derive(Debug, Default)]
@@ -21,13 +21,17 @@ pub struct Ledger {
     tree: Tree,
     last: Vec<FrameKey>,
     last_window: Option<u32>,
+    /// The oldest window that is kept.
+    oldest: u32,
 }
 
 impl Ledger {
     /// Books a sample: its stack, root first, its window, the time in nanoseconds since the previous sample of this thread, and how much of that, at its
     /// end, is certainly this stack's.
     pub fn book(&mut self, path: &[FrameKey], window: u32, nanos: u64, held: u64) {
-        let earlier = match self.last_window {
+        // What belongs to a window that is forgotten is booked in the oldest that is kept.
+        let window = window.max(self.oldest);
+        let earlier = match self.last_window.map(|last| last.max(self.oldest)) {
             Some(last) if last != window || self.last != path => {
                 let half = nanos.saturating_sub(held) / 2;
                 self.tree.add(&self.last, last, half);
@@ -42,6 +46,22 @@ impl Ledger {
             self.last.extend_from_slice(path);
         }
         self.last_window = Some(window);
+    }
+
+    /// The tree so far.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Sets the most room that the tree may take.
+    pub fn limit(&mut self, room: Room) {
+        self.tree.limit(room);
+    }
+
+    /// Forgets all windows before `first`.
+    pub fn forget_before(&mut self, first: u32) {
+        self.oldest = first;
+        self.tree.forget_before(first);
     }
 
     /// The tree. What passed after the last sample is nobody's.

@@ -2,7 +2,6 @@
 
 mod aggregator;
 mod control;
-mod ended;
 mod environment;
 mod python;
 mod recording;

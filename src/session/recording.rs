@@ -12,13 +12,16 @@ use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
 use crate::model::{
-    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, Tid,
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, Retention, SamplerDiagnostics, ThreadChoice, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
 use crate::settings::Settings;
 use crate::shadow::ShadowTable;
 use crate::sys::clock;
+
+/// Whoever starts a session stops it: nothing is forgotten.
+const RETENTION: Retention = Retention::All;
 
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +109,7 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        let aggregator = match Aggregator::start(source, window_clock) {
+        let aggregator = match Aggregator::start(source, window_clock, RETENTION) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
@@ -139,6 +142,11 @@ impl Recording {
     /// The session's windows.
     pub(super) fn clock(&self) -> WindowClock {
         self.clock
+    }
+
+    /// Which of them are kept.
+    pub(super) fn retention(&self) -> Retention {
+        RETENTION
     }
 
     /// Whole seconds since the start.

@@ -13,7 +13,7 @@ use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{PrivateDir, task};
+use crate::sys::{Machine, PrivateDir, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 const PROFILES: &str = "profiles";
@@ -34,11 +34,11 @@ pub(super) fn make(
     let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
     let snapshot = snapshot(recorded, ticks.windows);
     let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
-    let mut data = export::encode(&snapshot, &mut symbolizer, &metadata);
+    let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
     drop((snapshot, symbolizer));
-    let folded = export::fold(&mut data, limits::PROFILE_GZIP_BYTES);
+    let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
     Unsaved {
-        data: Box::new(data),
+        profile: Box::new(profile),
         ended,
         seconds,
         user,
@@ -79,7 +79,7 @@ impl Saved {
 /// Writes a profile below the plugin's folder.
 pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
-        let path = export::save(&profiles, &unsaved.data, unsaved.ended, Kind::Asked)?;
+        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
         export::make_room(&profiles, &path, settings.profile_folder_bytes);
         Ok(path)
     });
@@ -111,6 +111,7 @@ fn metadata(
         brand: environment.server_name.clone(),
         selection: selection(recorded),
         view: recorded.request.view,
+        machine: Machine::read(),
         ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),
@@ -167,9 +168,9 @@ fn source(plugin: &super::environment::PluginInfo) -> Source {
 
 /// The frozen profile: threads with the server thread first, and windows without a gap.
 fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
-    let (mut threads, modules) = match recorded.aggregated {
-        Some(aggregated) => (aggregated.threads, aggregated.modules),
-        None => (Vec::new(), Vec::new()),
+    let (mut threads, modules, first_window) = match recorded.aggregated {
+        Some(aggregated) => (aggregated.threads, aggregated.modules, aggregated.first_window),
+        None => (Vec::new(), Vec::new(), 0),
     };
     if threads.is_empty() {
         // The viewer says "No Data" of a profile without a thread.
@@ -190,21 +191,22 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
     }
     threads.sort_by_key(|thread: &ThreadProfile| !thread.alone);
     let last = recorded.clock.window_at(recorded.ended_at);
-    let mut windows = vec![WindowStats::default(); last as usize + 1];
+    let mut windows = vec![WindowStats::default(); last.saturating_sub(first_window) as usize + 1];
     for (window, stats) in ticks {
-        if let Some(place) = windows.get_mut(window as usize) {
+        let place = window.checked_sub(first_window);
+        if let Some(place) = place.and_then(|place| windows.get_mut(place as usize)) {
             *place = stats;
         }
     }
     let session_millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;
-    for (number, window) in windows.iter_mut().enumerate() {
-        let begun = number as u64 * 60_000;
+    for (number, window) in (u64::from(first_window)..).zip(&mut windows) {
+        let begun = number * 60_000;
         window.duration_millis = u32::try_from(session_millis.saturating_sub(begun).min(60_000)).unwrap_or(0);
     }
     Snapshot {
         threads,
         clock: recorded.clock,
-        first_window: 0,
+        first_window,
         windows,
         modules,
         codes: recorded.codes,

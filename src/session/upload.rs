@@ -24,7 +24,7 @@ pub(super) enum Sent {
 
 /// Sends a profile to the viewer's server and waits for it, as long as somebody wants it.
 pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
-    let body: Arc<[u8]> = match export::compress(&unsaved.data) {
+    let body: Arc<[u8]> = match export::compress(&unsaved.profile) {
         Ok(body) => body.into(),
         Err(error) => return Sent::Failed(error.to_string()),
     };

@@ -126,7 +126,7 @@ fn start(shared: &Shared, request: StartRequest) {
     };
     match Recording::begin(request, server_thread, &shared.settings) {
         Ok(recording) => {
-            shared.ticks.begin(recording.clock());
+            shared.ticks.begin(recording.clock(), recording.retention());
             let figures = recording.figures();
             let notice = Notice::Started {
                 interval_micros: recording.request().interval_micros,
