@@ -146,8 +146,8 @@ impl Desk {
                 (Ok(stack), shown)
             }
         };
-        // Time in our handler is nobody's.
-        thread.since = answer.ended;
+        // Time in our handler is nobody's. (Later already if the process was stopped since.)
+        thread.since = thread.since.max(answer.ended);
         thread.last = Some(Last {
             what,
             shown,
