@@ -12,7 +12,7 @@ mod time;
 mod view;
 
 pub use code::{Category, CodeInfo};
-pub use diagnostics::{AuditFigures, EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use diagnostics::{AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};

@@ -15,9 +15,9 @@ use std::sync::atomic::Ordering;
 
 use super::bounds::bounds;
 use super::capture::{Capture, Outcome};
+use super::costs::Costs;
 use super::engine::Engine;
 use super::handler::token;
-use super::histogram::Histogram;
 use super::queue::{PythonKind, Queued, Shown};
 use super::rhythm::Rhythm;
 use super::sampler::{Shared, handler_in_place};
@@ -37,7 +37,7 @@ pub(super) struct Desk {
     pub(super) publisher: Publisher<'static, ModuleTable>,
     pub(super) shared: Arc<Shared>,
     figures: SamplerDiagnostics,
-    durations: Histogram,
+    costs: Costs,
     shadow: Box<ReadBuffer>,
     ignore_sleeping: bool,
     /// Longest distance of looks at a thread that does not run, in rounds.
@@ -78,7 +78,7 @@ impl Desk {
             publisher: Publisher::new(&engine.modules),
             shared,
             figures: SamplerDiagnostics::default(),
-            durations: Histogram::new(),
+            costs: Costs::new(),
             shadow: Box::new(ReadBuffer::new()),
             ignore_sleeping,
             longest: Rhythm::longest(interval),
@@ -326,6 +326,7 @@ impl Desk {
             None => self.shared.queue.spare(),
         };
         let read = self.owner.reclaim(request.ticket, |capture| {
+            self.costs.add(&capture.marks, capture.frames.total());
             stack.frames.clear();
             stack.entries.clear();
             stack.frames.extend(capture.frames.kept());
@@ -352,7 +353,6 @@ impl Desk {
         };
         thread.open = None;
         self.figures.interrupted_calls += u64::from(cut_a_call);
-        self.durations.add(ended.since(started));
         self.learn_bounds(thread, sp, control_block);
         match outcome {
             Outcome::Lost(reason) => {
@@ -449,11 +449,10 @@ impl Desk {
         self.figures.threads_refused = refused;
     }
 
-    pub(super) fn publish_figures(&mut self) {
+    pub(super) fn publish_figures(&mut self, now_or_never: bool) {
         // Relaxed: a figure.
         self.figures.foreign_signals = self.engine.foreign.load(Ordering::Relaxed) - self.foreign_before;
-        self.figures.handler_median_nanos = self.durations.quantile(50);
-        self.figures.handler_p99_nanos = self.durations.quantile(99);
+        self.costs.complete(&mut self.figures, now_or_never);
         self.shared.figures.lock().clone_from(&self.figures);
     }
 }

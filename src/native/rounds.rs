@@ -61,7 +61,7 @@ impl Rounds {
                 self.round();
                 let late = cadence.advance(clock::monotonic());
                 self.desk.count_round(late, cadence.mean());
-                self.desk.publish_figures();
+                self.desk.publish_figures(false);
             }
             sleep::until(MonotonicNanos(
                 cadence.deadline.0.min(clock::monotonic().0 + limits::SLEEP_NANOS),
@@ -87,7 +87,7 @@ impl Rounds {
     /// The look before the first round, so that whoever asks knows at once how many threads there are.
     pub(super) fn look_first(&mut self) {
         self.look_at_threads();
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 
     fn look_at_threads(&mut self) {
@@ -147,6 +147,6 @@ impl Rounds {
             }
             sleep::until(MonotonicNanos(clock::monotonic().0 + 50_000));
         }
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 }
