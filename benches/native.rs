@@ -235,5 +235,5 @@ fn main() {
     handler(&mut figures, 4_000);
     handler(&mut figures, 1_000);
     idle(&mut figures, 200);
-    figures.save("native");
+    figures.save();
 }

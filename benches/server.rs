@@ -96,5 +96,5 @@ fn main() {
     session(&mut figures, &mut server, "server thread at 1 ms", "--interval 1");
     session(&mut figures, &mut server, "all threads at 4 ms", "--thread *");
     server.stop_cleanly().unwrap();
-    figures.save("server");
+    figures.save();
 }

@@ -17,23 +17,16 @@ impl Figures {
         self.0.push((name, value, unit));
     }
 
-    /// Adds them to the JSON file that `SPARK_BENCH_JSON` names, under this name.
-    pub fn save(&self, bench: &str) {
+    /// Writes them to the JSON file that `SPARK_BENCH_JSON` names.
+    pub fn save(&self) {
         let Some(path) = std::env::var_os("SPARK_BENCH_JSON") else {
             return;
         };
-        let figures: Vec<_> = self
+        let figures = self
             .0
             .iter()
-            .map(|(name, value, unit)| serde_json::json!({ "name": name, "value": value, "unit": unit }))
-            .collect();
-        let mut all = std::fs::read(&path)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
-            .filter(serde_json::Value::is_object)
-            .unwrap_or_else(|| serde_json::json!({}));
-        all["machine"] = machine().into();
-        all[bench] = figures.into();
+            .map(|(name, value, unit)| serde_json::json!({ "name": name, "value": value, "unit": unit }));
+        let all = serde_json::json!({ "machine": machine(), "figures": figures.collect::<Vec<_>>() });
         std::fs::write(path, format!("{all:#}\n")).unwrap();
     }
 }

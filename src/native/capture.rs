@@ -108,6 +108,7 @@ pub(super) struct Capture {
     pub(super) ended: MonotonicNanos,
     pub(super) marks: Marks,
     pub(super) sp: u64,
+    pub(super) pc: u64,
     /// The signal has cut a system call short, which returns EINTR now.
     pub(super) cut_a_call: bool,
     /// The thread control block, which lies in the mapping of the thread's own stack.
@@ -127,6 +128,7 @@ impl Capture {
             ended: MonotonicNanos(0),
             marks: Marks::default(),
             sp: 0,
+            pc: 0,
             cut_a_call: false,
             control_block: 0,
             frames: Frames::new(),

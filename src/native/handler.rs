@@ -88,6 +88,7 @@ unsafe fn answer(engine: &Engine, begun: u64, filling: Filling<'_, Capture>, con
     filling.fill(|capture| {
         capture.started = started;
         capture.sp = registers.sp();
+        capture.pc = registers.pc;
         capture.control_block = control_block();
         capture.cut_a_call = cut_a_call(modules.get(), &registers);
         capture.frames.clear();

@@ -18,6 +18,8 @@ pub(super) struct Codes {
     infos: Vec<CodeInfo>,
     kept: Vec<Kept>,
     by_category: [u32; Category::ALL.len()],
+    /// No more are named: one could not be.
+    closed: bool,
 }
 
 /// A reference that is ours.
@@ -44,9 +46,19 @@ impl Codes {
         self.by_address.get(&address).copied()
     }
 
-    /// Whether no more can be named.
+    /// Whether there are as many as may be.
     pub(super) fn is_full(&self) -> bool {
         self.infos.len() >= CODE_OBJECTS
+    }
+
+    /// Names no more from now on; those that are named keep their names.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether [`Codes::close`] was called.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Names the code object at this address, which `kept` keeps alive.

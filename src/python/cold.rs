@@ -17,6 +17,7 @@ use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
 use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
+use crate::shadow::EntryCode;
 use crate::sys::clock::monotonic;
 use crate::sys::thread::current_tid;
 
@@ -24,7 +25,7 @@ use crate::sys::thread::current_tid;
 pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
     let (address, context) = (code.addr() as u64, Context::current());
     if context.is_of(mark.addr())
-        && let Some(id) = context.cached(address)
+        && let Some(running) = context.cached(address)
     {
         context.count::<EVENT>();
         if context.shadow().take_audit_request(anchor, monotonic) {
@@ -32,7 +33,7 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         }
         // A session that ended meanwhile is not written to any more.
         if context.is_of(mark.addr()) {
-            context.shadow().enter(anchor, id, tag(address));
+            context.shadow().enter(anchor, running.code(), tag(address));
         }
         return;
     }
@@ -123,8 +124,8 @@ fn running_frames(live: &Live, context: &Context) -> Vec<(usize, CodeId, Running
 /// The id of a code object that is alive for the call. `frame` is a frame that runs it, if one is at hand; else the current one is tried.
 fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> CodeId {
     let address = code.addr() as u64;
-    if let Some(id) = context.cached(address) {
-        return id;
+    if let Some(running) = context.cached(address) {
+        return running.code();
     }
     add_one(&live.cache_misses);
     let known = live.codes.lock().find(address);
@@ -132,6 +133,10 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
         let id = if context.begin_registration() {
             register(live, code, frame)
         } else {
+            refuse(
+                live,
+                "functions had to be named in the middle of naming others; those seen later have no name",
+            );
             None
         };
         context.end_registration();
@@ -140,8 +145,14 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
             CodeId::NONE
         })
     });
-    context.remember(address, id);
+    context.remember(address, EntryCode::new(id, tag(address)));
     id
+}
+
+/// From now on no function is named that has no name yet, and the session says why. A table with holes that nobody can tell would be worth less.
+fn refuse(live: &Live, why: impl Into<String>) {
+    live.codes.lock().close();
+    live.degrade(why);
 }
 
 /// Gives a code object an id; `None` when it cannot have one.
@@ -154,9 +165,16 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
         add_one(&live.callback_failures);
         return None;
     }
-    // Beyond the cap nothing is read, let alone kept.
-    if live.codes.lock().is_full() {
-        return full(live);
+    // Then nothing is read, let alone kept.
+    let (closed, full) = {
+        let codes = live.codes.lock();
+        (codes.is_closed(), codes.is_full())
+    };
+    if full && !closed {
+        refuse_full(live);
+    }
+    if full || closed {
+        return None;
     }
     let module = module_of(live, code, frame);
     let name = attribute_text(live, code, c"co_qualname", Keep::Start);
@@ -167,15 +185,25 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
     };
     let file = attribute_text(live, code, c"co_filename", Keep::End);
     let first_line = first_line(live, code);
-    // Pure Rust: a mistake in it costs this code object its name, not the server its life.
-    let info = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line))).ok()?;
+    // Pure Rust: a mistake in it costs names, not the server its life.
+    let described = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line)));
+    let Ok(info) = described else {
+        refuse(
+            live,
+            "a function's name could not be read; functions seen later have no name",
+        );
+        return None;
+    };
     // SAFETY: the lock is held and the object is alive.
     unsafe { (api.Py_IncRef)(code) };
     let insertion = live.codes.lock().insert(code.addr() as u64, Kept(code), info);
     let (id, unused) = match insertion {
         Insertion::New(id) => (Some(id), None),
         Insertion::Known(id, kept) => (Some(id), Some(kept)),
-        Insertion::Full(kept) => (full(live), Some(kept)),
+        Insertion::Full(kept) => {
+            refuse_full(live);
+            (None, Some(kept))
+        }
     };
     if let Some(Kept(code)) = unused {
         // SAFETY: the reference that was just taken.
@@ -184,11 +212,11 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
     id
 }
 
-fn full(live: &Live) -> Option<CodeId> {
-    live.degrade(format!(
-        "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
-    ));
-    None
+fn refuse_full(live: &Live) {
+    refuse(
+        live,
+        format!("this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"),
+    );
 }
 
 fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {

@@ -8,30 +8,23 @@ use std::process::{Command, ExitCode};
 pub(super) fn run(arguments: Vec<String>) -> Outcome {
     Arguments::new("bench", arguments).finish()?;
     let lab = Lab::open()?;
-    let json = lab.target().join("bench.json");
-    // Each bench adds its own figures.
-    match std::fs::remove_file(&json) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(CommandError::Result(format!(
-                "{} cannot be removed: {error}",
-                json.display()
-            )));
-        }
-        _ => {}
-    }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for bench in ["native", "server"] {
-        let status = Command::new(&cargo)
+    for (bench, file) in [
+        ("native", "bench.json"),
+        ("server", "bench-server.json"),
+        ("profile", "bench-profile.json"),
+    ] {
+        let json = lab.target().join(file);
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
             .args(["bench", "--bench", bench])
             .current_dir(lab.root())
             .env("SPARK_BENCH_JSON", &json)
             .status()
             .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
         if !status.success() {
-            return Err(CommandError::Result(format!("the bench '{bench}' failed: {status}")));
+            return Err(CommandError::Result(format!("the bench failed: {status}")));
         }
-        println!();
+        println!("\nThe same as JSON: {}\n", json.display());
     }
-    println!("The same as JSON: {}", json.display());
     Ok(ExitCode::SUCCESS)
 }
