@@ -1,5 +1,6 @@
 //! What following Python costs: nanoseconds added per call and return, beside C callbacks that do nothing (the least that `sys.monitoring`
-//! can cost), cProfile, callbacks written in Python, and such that call C through ctypes. All in one run, taken in turns, the best of several.
+//! can cost), cProfile, callbacks written in Python, and such that call C through ctypes. All in one run, taken in turns: the
+//! medians of what each adds to the run with nothing of the same round.
 //!
 //! `cargo bench --bench callbacks [-- 3.13 [WORK...]]`; with SPARK_BENCH_JSON=FILE it writes the same as JSON. Nothing is asserted, for machines differ.
 
@@ -22,9 +23,11 @@ const CHILD: &str = "SPARK_BENCH_LIBPYTHON";
 const WORK: &str = "SPARK_BENCH_WORK";
 /// Where a child leaves its figures.
 const RESULT: &str = "SPARK_BENCH_RESULT";
-const ROUNDS: usize = 7;
-/// Of these, the rounds in which what is much slower is measured too.
-const SLOW_ROUNDS: usize = 3;
+/// How many rounds, if not [`ROUNDS`]: one is enough to count instructions.
+const WANTED_ROUNDS: &str = "SPARK_BENCH_ROUNDS";
+const ROUNDS: usize = 25;
+/// The last of them, in which what is much slower is measured too.
+const SLOW_ROUNDS: usize = 5;
 
 static NONE: AtomicUsize = AtomicUsize::new(0);
 
@@ -49,7 +52,9 @@ fn child(library: &Path) {
     }
     let unwinder = Arc::new(current_modules_unwinder());
     let runtime = Runtime::discover().unwrap();
-    for round in 0..ROUNDS {
+    let wanted = std::env::var(WANTED_ROUNDS).ok();
+    let rounds = wanted.and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
+    for left in (0..rounds).rev() {
         python.run("measure('base')\nwith_callbacks('no-op C', nothing)");
         let attribution = python.unlocked(|| {
             let walk: Arc<Unwinder> = Arc::clone(&unwinder);
@@ -57,7 +62,7 @@ fn child(library: &Path) {
         });
         python.run("measure('ours')");
         python.unlocked(|| attribution.detach()).unwrap();
-        if round < SLOW_ROUNDS {
+        if left < SLOW_ROUNDS {
             python.run("slow_ones()");
         }
     }

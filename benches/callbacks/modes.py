@@ -1,6 +1,7 @@
 """How it is measured: the same work with nothing, with callbacks of each kind, and with cProfile."""
 import cProfile
 import ctypes
+import statistics
 import sys
 import time
 
@@ -9,17 +10,15 @@ EVENTS = [M.events.PY_START, M.events.PY_RESUME, M.events.PY_THROW, M.events.PY_
 ENTERS = EVENTS[:3]
 TOOL = 4
 
-# Nanoseconds of the fastest run, by mode and work.
-best = {}
+# Nanoseconds of each run, by mode and work, in rounds.
+times = {}
 
 
-def measure(mode, runs=3):
+def measure(mode):
     for name, work in WORK.items():
-        for _ in range(runs):
-            begin = time.perf_counter_ns()
-            work()
-            took = time.perf_counter_ns() - begin
-            best[mode, name] = min(best.get((mode, name), took), took)
+        begin = time.perf_counter_ns()
+        work()
+        times.setdefault((mode, name), []).append(time.perf_counter_ns() - begin)
 
 
 def begin(callback):
@@ -36,16 +35,16 @@ def end():
     M.free_tool_id(TOOL)
 
 
-def with_callbacks(mode, callback, runs=3):
+def with_callbacks(mode, callback):
     begin(callback)
-    measure(mode, runs)
+    measure(mode)
     end()
 
 
 def with_cprofile():
     profile = cProfile.Profile()
     profile.enable()
-    measure("cProfile", 1)
+    measure("cProfile")
     profile.disable()
 
 
@@ -64,10 +63,10 @@ def in_python_with_ctypes(code, *_):
 
 
 def slow_ones():
-    """Those that differ so much that fewer runs tell."""
+    """Those that differ so much that fewer rounds tell."""
     with_cprofile()
-    with_callbacks("Python", in_python, 1)
-    with_callbacks("Python and ctypes", in_python_with_ctypes, 1)
+    with_callbacks("Python", in_python)
+    with_callbacks("Python and ctypes", in_python_with_ctypes)
 
 
 def calls(work):
@@ -93,15 +92,20 @@ def calls(work):
 MODES = ["no-op C", "ours", "cProfile", "Python", "Python and ctypes"]
 
 
+def added(mode, name):
+    """What a mode adds to the run without anything of the same round: the machine's speed changes from round to round. The median of all rounds."""
+    of_mode = times[mode, name]
+    return statistics.median(run - base for run, base in zip(of_mode, times["base", name][-len(of_mode):]))
+
+
 def report():
     """All figures: nanoseconds per call and return."""
     all_work = {}
     for name, work in WORK.items():
         number = calls(work)
-        base = best["base", name]
-        figures = {"calls": number, "alone": base / number}
+        figures = {"calls": number, "alone": statistics.median(times["base", name]) / number}
         for mode in MODES:
-            figures[mode] = (best[mode, name] - base) / number
+            figures[mode] = added(mode, name) / number
         all_work[name] = figures
     return {"python": sys.version.split()[0], "work": all_work}
 

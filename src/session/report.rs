@@ -9,7 +9,7 @@ use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
+use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
@@ -61,11 +61,12 @@ pub(super) struct Saved {
 
 impl Saved {
     /// What is said of it.
-    pub(super) fn notice(&self) -> Notice {
+    pub(super) fn notice(&self, viewer: &WebAddress) -> Notice {
         Notice::Saved {
             path: self.path.clone(),
             samples: self.profile.samples,
             bytes: std::fs::metadata(&self.path).map_or(0, |file| file.len()),
+            viewer: viewer.page(""),
         }
     }
 
