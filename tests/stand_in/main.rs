@@ -11,6 +11,7 @@ mod lifecycle;
 mod privacy;
 mod profiles;
 mod pythons;
+mod roots;
 mod sources;
 mod threads;
 mod uploads;
