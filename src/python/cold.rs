@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3_ffi::{PyFrameObject, PyObject};
 
 use super::audit::{Running, audit, each_frame, is_generator, place};
-use super::codes::{Insertion, Kept};
 use super::context::{Context, tag};
 use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
@@ -128,23 +127,29 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
     }
     add_one(&live.cache_misses);
     let known = live.codes.lock().find(address);
-    let id = known.unwrap_or_else(|| {
+    let id = known.or_else(|| {
         let id = if context.begin_registration() {
             register(live, code, frame)
         } else {
             None
         };
         context.end_registration();
-        id.unwrap_or_else(|| {
+        id
+    });
+    match id {
+        Some(id) => {
+            context.remember(address, id);
+            id
+        }
+        // Not remembered: nobody would tell when something else is at the address.
+        None => {
             add_one(&live.registration_failures);
             CodeId::NONE
-        })
-    });
-    context.remember(address, id);
-    id
+        }
+    }
 }
 
-/// Gives a code object an id; `None` when it cannot have one.
+/// Gives a code object an id; `None` when that cannot be done now.
 fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> Option<CodeId> {
     let api = live.api;
     // SAFETY: the lock is held; both objects are alive.
@@ -153,10 +158,6 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
         unsafe { (api.PyErr_Clear)() };
         add_one(&live.callback_failures);
         return None;
-    }
-    // Beyond the cap nothing is read, let alone kept.
-    if live.codes.lock().is_full() {
-        return full(live);
     }
     let module = module_of(live, code, frame);
     let name = attribute_text(live, code, c"co_qualname", Keep::Start);
@@ -169,26 +170,14 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
     let first_line = first_line(live, code);
     // Pure Rust: a mistake in it costs this code object its name, not the server its life.
     let info = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line))).ok()?;
-    // SAFETY: the lock is held and the object is alive.
-    unsafe { (api.Py_IncRef)(code) };
-    let insertion = live.codes.lock().insert(code.addr() as u64, Kept(code), info);
-    let (id, unused) = match insertion {
-        Insertion::New(id) => (Some(id), None),
-        Insertion::Known(id, kept) => (Some(id), Some(kept)),
-        Insertion::Full(kept) => (full(live), Some(kept)),
-    };
-    if let Some(Kept(code)) = unused {
-        // SAFETY: the reference that was just taken.
-        unsafe { (api.Py_DecRef)(code) };
+    let id = live.codes.lock().insert(code.addr() as u64, info);
+    if id == CodeId::NONE {
+        add_one(&live.registration_failures);
+        live.degrade(format!(
+            "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
+        ));
     }
-    id
-}
-
-fn full(live: &Live) -> Option<CodeId> {
-    live.degrade(format!(
-        "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
-    ));
-    None
+    Some(id)
 }
 
 fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {

@@ -204,6 +204,20 @@ impl Context {
     }
 }
 
+/// Takes the code object at this address, which dies, out of all caches of the session with this mark.
+pub(super) fn forget(session: usize, code: u64) {
+    for context in CONTEXTS
+        .iter()
+        .chain([&REFUSED])
+        .filter(|context| context.is_in(session))
+    {
+        let [cached, _] = &context.cache[place(code)];
+        // Relaxed: in a free-threaded build the context's thread may put another code object there at the same time, and then that one stays; nobody
+        // asks for this one, as a running function keeps its code object alive. What gives the address to a new object orders this before it.
+        let _ = cached.compare_exchange(code, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
 /// Makes all contexts nobody's. No callback may be running.
 pub(super) fn end_session() {
     for context in CONTEXTS.iter().chain([&REFUSED]) {
