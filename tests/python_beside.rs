@@ -93,7 +93,9 @@ fn cprofile_and_a_session_go_together_when_cprofile_is_first() {
 
     let attribution = session();
     run("assert M.get_tool(M.PROFILER_ID) == 'spark'");
-    run("error = profile_beside()\nassert error in ('Another profiling tool is already active', 'tool 2 is already in use'), error");
+    run(
+        "error = profile_beside()\nassert error in ('Another profiling tool is already active', 'tool 2 is already in use'), error",
+    );
     assert_true(&attribution);
     detach(attribution);
     run("assert profile() == [10]");
