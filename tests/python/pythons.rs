@@ -111,12 +111,20 @@ pub fn child_of(python: &Python) -> Command {
     command
 }
 
-/// Runs the test `child` of this binary in a process of its own for every CPython from 3.12 on that is there, at least one. A child ends by
+/// The versions to test: all that have `sys.monitoring`, or the one that `SPARK_TEST_PYTHON` names.
+pub fn wanted() -> Vec<&'static str> {
+    let one = std::env::var("SPARK_TEST_PYTHON").ok();
+    let all = ["3.12", "3.13", "3.14", "3.15"].into_iter();
+    all.filter(|minor| one.as_deref().is_none_or(|one| one == *minor))
+        .collect()
+}
+
+/// Runs the test `child` of this binary in a process of its own for every CPython of [`wanted`] that is there, at least one. A child ends by
 /// printing "child is done".
 #[allow(dead_code)]
 pub fn in_children() {
     let mut ran = 0;
-    for minor in ["3.12", "3.13", "3.14", "3.15"] {
+    for minor in wanted() {
         let Some(python) = find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;
