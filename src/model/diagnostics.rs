@@ -122,6 +122,8 @@ pub struct SamplerDiagnostics {
     pub asleep: u64,
     /// The time they stand for, in nanoseconds, of all threads together.
     pub asleep_nanos: u64,
+    /// Time in which the whole process did not run, although it could have, in nanoseconds: it was stopped (`SIGSTOP`), or its machine was. It is in no sample.
+    pub stopped_nanos: u64,
     /// System calls that a request of ours cut short: they returned EINTR.
     pub interrupted_calls: u64,
     /// Signals that were not ours and were passed on.

@@ -101,6 +101,7 @@ pub(super) struct Capture {
     pub(super) started: MonotonicNanos,
     pub(super) ended: MonotonicNanos,
     pub(super) sp: u64,
+    pub(super) pc: u64,
     /// The signal has cut a system call short, which returns EINTR now.
     pub(super) cut_a_call: bool,
     /// The thread control block, which lies in the mapping of the thread's own stack.
@@ -119,6 +120,7 @@ impl Capture {
             started: MonotonicNanos(0),
             ended: MonotonicNanos(0),
             sp: 0,
+            pc: 0,
             cut_a_call: false,
             control_block: 0,
             frames: Frames::new(),

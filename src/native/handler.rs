@@ -86,6 +86,7 @@ unsafe fn answer(engine: &Engine, filling: Filling<'_, Capture>, context: *const
     filling.fill(|capture| {
         capture.started = started;
         capture.sp = registers.sp();
+        capture.pc = registers.pc;
         capture.control_block = control_block();
         capture.cut_a_call = cut_a_call(engine, &registers);
         capture.frames.clear();

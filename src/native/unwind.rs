@@ -9,7 +9,8 @@
 //! unwind data (gimli) with its own small rules, and says of every stack why it ends.
 //!
 //! **Algorithm.** Look the address up in the module table; take the [`Rule`] for it from the cache or derive it from unwind data; step. Rules are cached by
-//! address and module id, which is never given twice, so no change of modules can make a cached rule wrong. Where unwind data says nothing, a frame
+//! address and module id, which is never given twice, so no change of modules can make a cached rule wrong. Where unwind data says nothing, linkage stubs are
+//! told by their bytes ([`stub`]); else a frame
 //! pointer is followed only if the result is plausible: it points up the stack, and the word beside it is an address in some module's code. A step must
 //! move the stack pointer up; only signal frames may move it elsewhere.
 //!
@@ -20,6 +21,7 @@
 use super::cfi::Scratch;
 use super::registers::{FRAME_POINTER, Registers, STACK_POINTER};
 use super::rule::{Kind, Rule};
+use super::stub;
 use super::table::{Entry, ModuleTable};
 use crate::limits;
 use crate::model::{ModuleId, StackEnd};
@@ -177,14 +179,22 @@ pub(super) fn walk(
             }
             Kind::Signal => Err(StackEnd::NoProgress),
             Kind::Interpret => match entry {
-                Some(entry) => interpret(entry, context, address, &mut registers, sp, &mut word),
+                Some(entry) => interpret(entry, context, address, exact, &mut registers, &mut word),
                 None => Err(StackEnd::UnknownModule),
             },
-            Kind::Missing => by_frame_pointer(table, &mut registers, sp, &mut word).ok_or(if entry.is_some() {
-                StackEnd::NoUnwindData
-            } else {
-                StackEnd::UnknownModule
-            }),
+            Kind::Missing => (|| {
+                if exact
+                    && entry.is_some()
+                    && let Some(cfa) = out_of_stub(&mut registers, sp, &mut word)
+                {
+                    return Ok(cfa);
+                }
+                by_frame_pointer(table, &mut registers, sp, &mut word).ok_or(if entry.is_some() {
+                    StackEnd::NoUnwindData
+                } else {
+                    StackEnd::UnknownModule
+                })
+            })(),
         };
         match stepped {
             Ok(cfa) => {
@@ -229,8 +239,8 @@ fn interpret(
     entry: &Entry,
     context: &mut Context,
     address: u64,
+    exact: bool,
     registers: &mut Registers,
-    sp: u64,
     word: &mut impl FnMut(u64) -> Option<u64>,
 ) -> Result<u64, StackEnd> {
     let unwind = entry.unwind.as_ref().ok_or(StackEnd::NoUnwindData)?;
@@ -238,12 +248,28 @@ fn interpret(
     let caller = unwind
         .interpret(svma, &mut context.scratch, registers, word)
         .ok_or(StackEnd::NoUnwindData)?;
-    if caller.registers.sp() <= sp || caller.registers.sp() % 8 != 0 {
+    // Just before `longjmp` or an exception jumps, the stack pointer is that of the place it jumps to already.
+    let progress = match caller.registers.sp().checked_sub(registers.sp()) {
+        Some(0) => exact && caller.registers.pc != registers.pc,
+        other => other.is_some(),
+    };
+    if !progress || caller.registers.sp() % 8 != 0 {
         return Err(StackEnd::NoProgress);
     }
     *registers = caller.registers;
     registers.keep_callee_saved();
     Ok(caller.cfa)
+}
+
+/// Out of a linkage stub without unwind data, to its caller.
+#[inline(never)]
+fn out_of_stub(registers: &mut Registers, sp: u64, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<u64> {
+    let slot = sp.checked_add(stub::return_address_offset(registers.pc, word)?)?;
+    registers.pc = word(slot)?;
+    registers.keep_callee_saved();
+    let cfa = slot.checked_add(8)?;
+    registers.set(STACK_POINTER, cfa);
+    Some(cfa)
 }
 
 /// Follows the frame pointer, if what it leads to is plausible.

@@ -24,6 +24,8 @@ pub(super) struct Codes {
     by_info: HashMap<Arc<CodeInfo>, CodeId>,
     infos: Vec<Arc<CodeInfo>>,
     by_category: [u32; Category::ALL.len()],
+    /// No more are named: one could not be.
+    closed: bool,
 }
 
 impl Codes {
@@ -32,7 +34,17 @@ impl Codes {
         self.by_address.get(&address).copied()
     }
 
-    /// Names the code object at this address. [`CodeId::NONE`] when there are too many.
+    /// Names no more from now on; those that are named keep their names.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether [`Codes::close`] was called.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Names the code object at this address. [`CodeId::NONE`] when there are too many or no more are named.
     pub(super) fn insert(&mut self, address: u64, info: CodeInfo) -> CodeId {
         let id = self.id_of(info);
         self.by_address.insert(address, id);
@@ -43,7 +55,7 @@ impl Codes {
         if let Some(id) = self.by_info.get(&info) {
             return *id;
         }
-        if self.infos.len() >= CODE_OBJECTS {
+        if self.closed || self.infos.len() >= CODE_OBJECTS {
             return CodeId::NONE;
         }
         let of_its_kind = Category::ALL.iter().position(|category| *category == info.category);

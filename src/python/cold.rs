@@ -16,6 +16,7 @@ use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
 use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
+use crate::shadow::EntryCode;
 use crate::sys::clock::monotonic;
 use crate::sys::thread::current_tid;
 
@@ -23,7 +24,7 @@ use crate::sys::thread::current_tid;
 pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
     let (address, context) = (code.addr() as u64, Context::current());
     if context.is_of(mark.addr())
-        && let Some(id) = context.cached(address)
+        && let Some(running) = context.cached(address)
     {
         context.count::<EVENT>();
         if context.shadow().take_audit_request(anchor, monotonic) {
@@ -31,7 +32,7 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         }
         // A session that ended meanwhile is not written to any more.
         if context.is_of(mark.addr()) {
-            context.shadow().enter(anchor, id, tag(address));
+            context.shadow().enter(anchor, running.code(), tag(address));
         }
         return;
     }
@@ -122,8 +123,8 @@ fn running_frames(live: &Live, context: &Context) -> Vec<(usize, CodeId, Running
 /// The id of a code object that is alive for the call. `frame` is a frame that runs it, if one is at hand; else the current one is tried.
 fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> CodeId {
     let address = code.addr() as u64;
-    if let Some(id) = context.cached(address) {
-        return id;
+    if let Some(running) = context.cached(address) {
+        return running.code();
     }
     add_one(&live.cache_misses);
     let known = live.codes.lock().find(address);
@@ -131,6 +132,10 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
         let id = if context.begin_registration() {
             register(live, code, frame)
         } else {
+            refuse(
+                live,
+                "functions had to be named in the middle of naming others; those seen later have no name",
+            );
             None
         };
         context.end_registration();
@@ -138,7 +143,7 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
     });
     match id {
         Some(id) => {
-            context.remember(address, id);
+            context.remember(address, EntryCode::new(id, tag(address)));
             id
         }
         // Not remembered: nobody would tell when something else is at the address.
@@ -147,6 +152,12 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
             CodeId::NONE
         }
     }
+}
+
+/// From now on no function is named that has no name yet, and the session says why. A table with holes that nobody can tell would be worth less.
+fn refuse(live: &Live, why: impl Into<String>) {
+    live.codes.lock().close();
+    live.degrade(why);
 }
 
 /// Gives a code object an id; `None` when that cannot be done now.
@@ -168,14 +179,29 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
     };
     let file = attribute_text(live, code, c"co_filename", Keep::End);
     let first_line = first_line(live, code);
-    // Pure Rust: a mistake in it costs this code object its name, not the server its life.
-    let info = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line))).ok()?;
-    let id = live.codes.lock().insert(code.addr() as u64, info);
+    // Pure Rust: a mistake in it costs names, not the server its life.
+    let described = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line)));
+    let Ok(info) = described else {
+        refuse(
+            live,
+            "a function's name could not be read; functions seen later have no name",
+        );
+        return None;
+    };
+    let (id, closed) = {
+        let mut codes = live.codes.lock();
+        (codes.insert(code.addr() as u64, info), codes.is_closed())
+    };
     if id == CodeId::NONE {
         add_one(&live.registration_failures);
-        live.degrade(format!(
-            "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
-        ));
+        if !closed {
+            refuse(
+                live,
+                format!(
+                    "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
+                ),
+            );
+        }
     }
     Some(id)
 }

@@ -7,7 +7,7 @@ pub type Object = *mut c_void;
 
 macro_rules! functions {
     ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        #[allow(non_snake_case)]
+        #[allow(non_snake_case, dead_code)]
         #[derive(Clone, Copy)]
         pub struct Interpreter {
             $(#[allow(dead_code)] pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
@@ -133,6 +133,7 @@ impl Interpreter {
     }
 
     /// Runs `act` without the lock.
+    #[allow(dead_code)]
     pub fn unlocked<T>(&self, act: impl FnOnce() -> T) -> T {
         // SAFETY: the lock is held by this thread, and taken back by it.
         let state = unsafe { (self.PyEval_SaveThread)() };

@@ -89,7 +89,9 @@ pub(crate) fn fetch_own_tests(lab: &Lab, version: PythonVersion) -> Result<()> {
         .join(format!("{release}-python{version}-tests"));
     folder_once(&archive, |partial| {
         let mirror = apt::mirror(version)?;
-        let step = Step::start(format!("Downloading Python {version}'s own tests of Debian {release}, about 5 MB"));
+        let step = Step::start(format!(
+            "Downloading Python {version}'s own tests of Debian {release}, about 5 MB"
+        ));
         let apt = Apt::new(lab, &mirror, release)?;
         run(apt.command().arg("update"), &step)?;
         // The package alone, into the present folder.

@@ -196,6 +196,28 @@ impl Lab {
         plugins::build_all(self)
     }
 
+    /// A Python plugin built from the sources in this folder.
+    ///
+    /// # Errors
+    /// If they are not complete or the wheel cannot be written.
+    pub fn python_plugin(&self, source: &Path) -> Result<PathBuf> {
+        let _lock = self.lock()?;
+        plugins::build(source, &self.target().join("plugins"))
+    }
+
+    /// The native sample plugin, as built. Under its own name: a server names a plugin's frames after its file.
+    ///
+    /// # Errors
+    /// If it is not built, or cannot be copied.
+    pub fn native_plugin(&self) -> Result<PathBuf> {
+        let _lock = self.lock()?;
+        plugins::named(
+            &self.built("libquarry.so")?,
+            &self.target().join("plugins"),
+            "quarry.so",
+        )
+    }
+
     /// Starts to put a server together.
     pub fn server<'a>(&'a self, python: &'a Python) -> ServerBuilder<'a> {
         ServerBuilder::new(self, python)
