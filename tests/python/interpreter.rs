@@ -48,6 +48,7 @@ functions! {
     fn PyEval_GetFrame() -> Object;
     fn PyFrame_GetBack(Object) -> Object;
     fn PyFrame_GetCode(Object) -> Object;
+    fn PyFrame_GetLineNumber(Object) -> c_int;
     fn Py_IncRef(Object);
     fn Py_DecRef(Object);
 }
@@ -151,6 +152,12 @@ impl Interpreter {
     /// Qualified names and first lines of the running Python functions, outermost first.
     #[allow(dead_code)]
     pub fn true_frames(&self) -> Vec<(String, u32)> {
+        let frames = self.true_frames_and_lines();
+        frames.into_iter().map(|(name, first, _)| (name, first)).collect()
+    }
+
+    /// The same with the line that each function has come to.
+    pub fn true_frames_and_lines(&self) -> Vec<(String, u32, u32)> {
         let mut names = Vec::new();
         // SAFETY: the lock is held; the first frame is borrowed, the others are new references.
         unsafe {
@@ -166,6 +173,7 @@ impl Interpreter {
                         .unwrap()
                         .to_owned(),
                     (self.PyLong_AsLong)(line) as u32,
+                    (self.PyFrame_GetLineNumber)(frame) as u32,
                 ));
                 (self.Py_DecRef)(line);
                 (self.Py_DecRef)(name);

@@ -9,7 +9,7 @@ pub struct Python {
     #[allow(dead_code)] // Each program that uses this file uses its own part.
     pub version: String,
     pub library: PathBuf,
-    /// The program, where there is one that runs as it is.
+    /// The program.
     pub executable: Option<PathBuf>,
     pub home: PathBuf,
     /// For a Python that brings its own C library: the loader and the folder to run programs with.
@@ -58,10 +58,11 @@ fn unpacked(tree: &Path, minor: &str) -> Option<Python> {
     let libraries = tree.join("usr/lib/x86_64-linux-gnu");
     let loader = libraries.join("ld-linux-x86-64.so.2");
     let library = libraries.join(format!("libpython{minor}.so.1.0"));
+    let executable = tree.join(format!("usr/bin/python{minor}"));
     (loader.exists() && library.exists()).then(|| Python {
         version: minor.to_owned(),
         library,
-        executable: None,
+        executable: executable.exists().then_some(executable),
         home: tree.join("usr"),
         loader: Some((loader, libraries)),
     })
