@@ -38,8 +38,8 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
-/// Python code objects that one session names; each is kept alive until the session ends. A large server with many plugins runs some 20,000
-/// different functions; 65,536 of them cost about 30 MB. Beyond it a program makes new code all the time, and its names would say nothing.
+/// Python functions (by what a profile shows of them) that one session names. A large server with many plugins runs some 20,000
+/// different ones; 65,536 of them cost about 30 MB. Beyond it a program makes new names all the time, and they would say nothing.
 pub const CODE_OBJECTS: usize = 65_536;
 
 /// Entries of a thread's cache from code object to id: a tick runs some hundred different functions. 16 bytes each.

@@ -83,8 +83,10 @@ pub struct PythonDiagnostics {
     pub unmatched_leaves: u64,
     /// See [`AuditFigures`].
     pub audits: AuditFigures,
-    /// Code objects by category, in the order of [`Category::ALL`].
+    /// Functions by category, in the order of [`Category::ALL`]. Code objects that show the same count once.
     pub codes: [u32; Category::ALL.len()],
+    /// Code objects that were seen and are alive.
+    pub living_codes: u64,
     /// Look-ups that a thread's cache did not answer; the enter events less these are its hits.
     pub cache_misses: u64,
     /// Code objects that could not be registered.

@@ -130,6 +130,11 @@ impl Live {
         LIVE.lock().as_ref().filter(|live| live.mark == mark).cloned()
     }
 
+    /// The session that callbacks work for, if there is one.
+    pub(super) fn current() -> Option<Arc<Live>> {
+        LIVE.lock().clone()
+    }
+
     /// Notes why the session is not what it should be.
     pub(super) fn degrade(&self, reason: impl Into<String>) {
         let (reason, mut reasons) = (reason.into(), self.degraded.lock());

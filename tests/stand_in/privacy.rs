@@ -167,7 +167,19 @@ fn listed(data: &pb::SamplerData) {
         sampler_engine: _,
         sampler_engine_version: _,
     } = metadata.as_ref().unwrap();
-    assert!(platform_statistics.is_none() && system_statistics.is_none() && server_configurations.is_empty());
+    assert!(platform_statistics.is_none() && server_configurations.is_empty());
+    let pb::SystemStatistics {
+        cpu: _,
+        memory,
+        disk,
+        os: _,
+        java,
+        uptime: _,
+        net,
+        jvm,
+    } = system_statistics.as_ref().unwrap();
+    assert!(memory.is_none() && disk.is_none() && net.is_empty() && jvm.is_none());
+    assert_eq!(java.as_ref().unwrap().vm_args, "", "no command line");
     for name in [
         "creator",
         "start_time",
@@ -176,6 +188,7 @@ fn listed(data: &pb::SamplerData) {
         "data_aggregator",
         "comment",
         "platform_metadata",
+        "system_statistics",
         "end_time",
         "number_of_ticks",
         "sources",
