@@ -38,8 +38,8 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
-/// Python code objects that one session names; each is kept alive until the session ends. A large server with many plugins runs some 20,000
-/// different functions; 65,536 of them cost about 30 MB. Beyond it a program makes new code all the time, and its names would say nothing.
+/// Python functions (by what a profile shows of them) that one session names. A large server with many plugins runs some 20,000
+/// different ones; 65,536 of them cost about 30 MB. Beyond it a program makes new names all the time, and they would say nothing.
 pub const CODE_OBJECTS: usize = 65_536;
 
 /// Entries of a thread's cache from code object to id: a tick runs some hundred different functions. 16 bytes each.
@@ -47,6 +47,9 @@ pub const CODE_CACHE: usize = 1_024;
 
 /// Characters kept of a Python name or file. Real ones stay under 200; exported ones are cut further.
 pub const CODE_TEXT_CHARS: usize = 512;
+
+/// Reasons that a session gives for not following Python in full: there are not many more, and they are read in chat.
+pub const DEGRADED_REASONS: usize = 4;
 
 /// Registrations that may be running inside each other on one thread: a finaliser that runs while a code object is looked at runs code itself.
 pub const NESTED_REGISTRATIONS: u32 = 4;
@@ -109,8 +112,11 @@ pub const SIGNAL_FRAMES: u32 = 8;
 /// Unwinding contexts: handlers that can run at the same time. The sampler asks one thread after the other, so more than two are rarely in use.
 pub const UNWIND_CONTEXTS: usize = 8;
 
-/// Rules one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
+/// Rules at call addresses that one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
 pub const CACHED_RULES: usize = 4096;
+
+/// Ranges whose rule one unwinding context remembers, by blocks of 128 bytes: an interpreter's loop has 300 of these. 32 bytes each.
+pub const CACHED_RANGES: usize = 1024;
 
 /// Capture slots: requests that can be open at the same time. With all threads of a server selected, each may have one; 17 KB each.
 pub const CAPTURE_SLOTS: usize = 256;
@@ -163,8 +169,9 @@ pub const CLASS_CHARS: usize = 100;
 /// Samples that wait for the aggregator. At 4 ms and one thread this is half a minute; each holds one or two kilobytes.
 pub const QUEUED_SAMPLES: usize = 8192;
 
-/// Stacks whose memory is kept for the next sample.
-pub const SPARE_STACKS: usize = 64;
+/// Stacks whose memory is kept for the next sample: a quarter of a second of one thread at 1 ms, between two looks of the aggregator. One or two kilobytes
+/// each.
+pub const SPARE_STACKS: usize = 256;
 
 /// Longest wait for a thread's answer, in nanoseconds. A thread that waits for the disk answers when it is done, and its stack is then right for all of
 /// that time; a second of it is the most that one sample should stand for.
@@ -176,8 +183,8 @@ pub const BLOCKED_CHECK_NANOS: u64 = 50_000_000;
 /// How often the list of modules is compared with the loader's counters, in nanoseconds: half of the time within which a change must be taken up.
 pub const MODULES_CHECK_NANOS: u64 = 100_000_000;
 
-/// How often threads' names and lives are looked at, in nanoseconds.
-pub const THREADS_CHECK_NANOS: u64 = 100_000_000;
+/// How often threads' names and lives are looked at, in nanoseconds: new ones are to join within a tenth of a second, which leaves a tenth of that for the look itself.
+pub const THREADS_CHECK_NANOS: u64 = 90_000_000;
 
 /// How often a thread's stack bounds are looked up again when it runs outside of those known, in nanoseconds.
 pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;
@@ -220,6 +227,9 @@ pub const ENDED_THREADS: usize = 500;
 
 /// Size of one compiled pattern for thread names, in bytes. Useful ones take a few thousand; `a{2000}{2000}` would take all memory.
 pub const PATTERN_BYTES: usize = 64 << 10;
+
+/// How often the figures of the handler's cost are made, in nanoseconds: nobody looks more often, and each time some thousand counters are read.
+pub const COSTS_NANOS: u64 = 100_000_000;
 
 /// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
 pub const SLEEP_NANOS: u64 = 50_000_000;

@@ -137,7 +137,10 @@ static TIMER: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
 static TIMER_CALLED: AtomicU64 = AtomicU64::new(0);
 static TIMER_MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// Starts that timer: `SIGPROF` to the thread with this id every 5 ms.
+/// Rarely enough that a thread has mostly had its turn between two.
+const TIMER_PERIOD: Duration = Duration::from_millis(50);
+
+/// Starts that timer: `SIGPROF` to the thread with this id.
 fn start_timer(tid: Tid) {
     // SAFETY: zeroed values of these types are valid; what the call needs is filled in.
     unsafe {
@@ -150,7 +153,7 @@ fn start_timer(tid: Tid) {
         TIMER.store(timer, Ordering::Relaxed);
         let every = libc::timespec {
             tv_sec: 0,
-            tv_nsec: 5_000_000,
+            tv_nsec: TIMER_PERIOD.as_nanos() as i64,
         };
         let setting = libc::itimerspec {
             it_interval: every,
@@ -160,16 +163,31 @@ fn start_timer(tid: Tid) {
     }
 }
 
-/// How often the timer's signal arrived of all times it was due, over so many times.
-fn timer_arrivals(times: u64, mut meanwhile: impl FnMut()) -> f64 {
-    let read = || [&TIMER_CALLED, &TIMER_MISSED].map(|counter| counter.load(Ordering::Relaxed));
-    let [called, missed] = read();
-    loop {
-        meanwhile();
-        let [called, missed] = [read()[0] - called, read()[1] - missed];
-        if called + missed >= times {
-            return called as f64 / (called + missed) as f64;
+/// What became of the timer's expirations in some time.
+#[derive(Debug)]
+struct Expirations {
+    due: u64,
+    called: u64,
+    missed: u64,
+}
+
+impl Expirations {
+    fn during(time: Duration, mut meanwhile: impl FnMut()) -> Self {
+        let read = || [&TIMER_CALLED, &TIMER_MISSED].map(|counter| counter.load(Ordering::Relaxed));
+        let (before, begun) = (read(), Instant::now());
+        while begun.elapsed() < time {
+            meanwhile();
         }
+        let after = read();
+        Expirations {
+            due: (begun.elapsed().as_nanos() / TIMER_PERIOD.as_nanos()) as u64,
+            called: after[0] - before[0],
+            missed: after[1] - before[1],
+        }
+    }
+
+    fn calls(&self) -> f64 {
+        self.called as f64 / self.due as f64
     }
 }
 
@@ -220,6 +238,17 @@ fn install(signal: i32, handler: usize, flags: i32) {
     }
 }
 
+/// In the calling thread, and those it makes. The kernel wakes any thread for a child that has ended, although nobody asked for it and although the thread sleeps
+/// on: one that is to stay where it is must not be woken by others.
+fn block_ended_children() {
+    // SAFETY: changes this thread's own mask by a valid set.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
 #[test]
 fn a_storm_is_survived() {
     let library = build("churned_library.c", "cc", "CC", "libchurned.so");
@@ -228,6 +257,7 @@ fn a_storm_is_survived() {
     let throw = unsafe { std::mem::transmute::<*mut libc::c_void, Throw>(loaded(&throws, c"throw_through")) };
     install(libc::SIGPROF, on_foreign as *const () as usize, libc::SA_SIGINFO);
     install(libc::SIGUSR2, on_other_stack as *const () as usize, libc::SA_ONSTACK);
+    block_ended_children();
     let stop = Arc::new(AtomicBool::new(false));
     type Body = Box<dyn Fn() + Send>;
     const CHURNS: usize = 0;
@@ -277,10 +307,9 @@ fn a_storm_is_survived() {
     let sleeper = reported.recv().unwrap();
     tids.push(sleeper);
 
-    // Five milliseconds apart: a quarter of the time without us, then all of it with us.
+    // A quarter of the time without us, then all of it with us.
     start_timer(tids[SIGNALS]);
-    let times = u64::try_from(torture_time(5).as_millis() / 5).unwrap();
-    let arrivals_without = timer_arrivals(times / 4, || std::thread::sleep(Duration::from_millis(5)));
+    let without = Expirations::during(torture_time(5) / 4, || std::thread::sleep(Duration::from_millis(5)));
 
     let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(tids.clone()));
     let (mut samples, mut rooted, mut in_library, mut in_exceptions) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -311,7 +340,7 @@ fn a_storm_is_survived() {
         });
         (samples, in_library, in_exceptions)
     };
-    let arrivals = timer_arrivals(times, || {
+    let with = Expirations::during(torture_time(5), || {
         take(&mut source);
     });
     loop {
@@ -344,11 +373,8 @@ fn a_storm_is_survived() {
         [&RAISED, &CALLED, &NAPS, &NAPS_CUT, &ON_OTHER_STACK].map(|counter| counter.load(Ordering::Relaxed));
     eprintln!(
         "{samples} samples, {rooted} with root, {in_library} in the library, {in_exceptions} in exceptions; {called} calls for {raised} raised signals, \
-         {:.2} % of the timer's arrived, {:.2} % without us; {naps_cut} of {naps} naps and {long_cut} long sleeps cut short, {} counted; losses {:?}",
-        arrivals * 100.0,
-        arrivals_without * 100.0,
-        figures.interrupted_calls,
-        figures.losses,
+         {with:?}, without us {without:?}; {naps_cut} of {naps} naps and {long_cut} long sleeps cut short, {} counted; losses {:?}",
+        figures.interrupted_calls, figures.losses,
     );
     assert!(rooted * 1000 >= samples * 999, "{rooted} of {samples}");
     // One that is pending already is not queued twice, by the kernel's rules.
@@ -356,10 +382,18 @@ fn a_storm_is_survived() {
         called <= raised && called * 100 >= raised * 99,
         "called {called} times for {raised}"
     );
+    // All are accounted for, but for some at the edges when the thread waits for its turn. One that comes while the last is on its way is missed, with
+    // or without us; over a minute that is equally rare.
     assert!(
-        arrivals > arrivals_without - 0.01,
-        "{arrivals} of the timer's signals arrived, {arrivals_without} without us"
+        (with.called + with.missed).abs_diff(with.due) <= with.due / 100 + 5,
+        "{with:?}"
     );
+    if torture_time(5) >= Duration::from_secs(30) {
+        assert!(
+            (with.calls() - without.calls()).abs() < 0.01,
+            "{with:?}, without us {without:?}"
+        );
+    }
     assert!(other_stack > 0);
     assert!(naps_cut <= naps, "{naps_cut} interruptions in {naps} naps");
     assert!(long_cut <= 1, "{long_cut} interruptions of one long sleep");

@@ -1,155 +1,19 @@
-//! What becomes of a profile when the server that takes uploads behaves in every way it can, and how long the server thread is held up by it. The session is real:
-//! this process is the server, its main test thread ticks. One test at a time, because a session is process-wide.
+//! What becomes of a profile when the server that takes uploads behaves in every way it can, and how long the server thread is held up by it.
 
 mod bytebin;
+mod ticking;
 
 use std::io::Read;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytebin::{Bytebin, Mode};
-use endstone_spark::activity::ActivityLog;
-use endstone_spark::command::{Audience, answer_notice};
 use endstone_spark::export::pb;
-use endstone_spark::model::{ProfilePlace, ThreadChoice, View, WebAddress};
+use endstone_spark::model::{ProfilePlace, ThreadChoice, View};
 use endstone_spark::session::{
-    Control, Destination, Ended, ExportStep, Notice, Refusal, Requester, Service, StartRequest, StopRequest, TickSample,
+    Control, Destination, Ended, ExportStep, Notice, Refusal, Requester, StartRequest, StopRequest,
 };
-use endstone_spark::settings::Settings;
-use endstone_spark::sys::{clock, thread};
-use parking_lot::{Mutex, MutexGuard};
 use prost::Message;
-
-static ONE_SESSION: Mutex<()> = Mutex::new(());
-
-/// A server of its own: it ticks while it waits for what it is told.
-struct Server {
-    _alone: MutexGuard<'static, ()>,
-    folder: tempfile::TempDir,
-    service: Service,
-    said: Vec<String>,
-    /// Longest time that one tick's work for the profiler took.
-    longest: Duration,
-}
-
-impl Server {
-    fn new(bytebin_url: &str) -> Server {
-        Server::in_folder(bytebin_url, tempfile::tempdir().unwrap())
-    }
-
-    fn in_folder(bytebin_url: &str, folder: tempfile::TempDir) -> Server {
-        let alone = ONE_SESSION.lock();
-        let settings = Settings {
-            bytebin: WebAddress::parse(bytebin_url).unwrap(),
-            viewer: WebAddress::parse("http://localhost:9/viewer").unwrap(),
-            ..Settings::default()
-        };
-        let path = folder.path().join("plugins/spark");
-        let past = ActivityLog::empty(path.clone());
-        let mut server = Server {
-            _alone: alone,
-            folder,
-            service: Service::new(path, settings, past),
-            said: Vec::new(),
-            longest: Duration::ZERO,
-        };
-        server.tick();
-        server
-    }
-
-    /// One tick: what the plugin does in it, measured, then a short rest.
-    fn tick(&mut self) -> Vec<Notice> {
-        let begin = Instant::now();
-        self.service.on_tick(TickSample {
-            at: clock::monotonic(),
-            tid: thread::current_tid(),
-            mspt: 1.0,
-            tps: 20.0,
-        });
-        let notices: Vec<Notice> = self
-            .service
-            .take_outgoing()
-            .into_iter()
-            .map(|outgoing| outgoing.notice)
-            .collect();
-        let _ = self.service.info();
-        self.longest = self.longest.max(begin.elapsed());
-        self.said.extend(
-            notices
-                .iter()
-                .map(|notice| answer_notice(notice).render(Audience::Console)),
-        );
-        std::thread::sleep(Duration::from_millis(5));
-        notices
-    }
-
-    /// Ticks until something is said.
-    fn until(&mut self, what: impl Fn(&Notice) -> bool) -> Notice {
-        let end = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(found) = self.tick().into_iter().find(|notice| what(notice)) {
-                return found;
-            }
-            assert!(Instant::now() < end, "{:#?}", self.said);
-        }
-    }
-
-    fn start(&mut self) {
-        let request = StartRequest {
-            interval_micros: 1_000,
-            timeout_seconds: None,
-            threads: ThreadChoice::Server,
-            ignore_sleeping: false,
-            view: View::default(),
-            save_to_file: false,
-            comment: None,
-            requested_by: Requester::Console,
-        };
-        self.service.start(request).unwrap();
-        self.until(|notice| matches!(notice, Notice::Started { .. }));
-        for _ in 0..10 {
-            self.tick();
-        }
-    }
-
-    fn stop(&self, to: Destination) -> Result<Ended, Refusal> {
-        self.service.stop(StopRequest {
-            to,
-            comment: Some("a test".to_owned()),
-            requested_by: Requester::Console,
-        })
-    }
-
-    /// Ticks until the profiler is idle again.
-    fn settle(&mut self) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while self.service.info().exporting.is_some() || self.service.info().starting {
-            self.tick();
-            assert!(Instant::now() < end, "{:#?}", self.said);
-        }
-        self.tick();
-    }
-
-    fn files(&self) -> Vec<pb::SamplerData> {
-        let Ok(folder) = std::fs::read_dir(self.folder.path().join("plugins/spark/profiles")) else {
-            return Vec::new();
-        };
-        folder.map(|file| read(&file.unwrap().path())).collect()
-    }
-
-    fn places(&self) -> Vec<ProfilePlace> {
-        let (_, entries) = self.service.activity();
-        entries.into_iter().map(|entry| entry.place).collect()
-    }
-
-    fn has_said(&self, text: &str) -> bool {
-        self.said.iter().any(|line| line.contains(text))
-    }
-}
-
-fn read(path: &Path) -> pb::SamplerData {
-    pb::SamplerData::decode(&std::fs::read(path).unwrap()[..]).unwrap()
-}
+use ticking::Server;
 
 #[test]
 fn an_upload_arrives_as_the_viewer_wants_it_and_gives_a_link() {
@@ -185,6 +49,7 @@ fn an_upload_arrives_as_the_viewer_wants_it_and_gives_a_link() {
         ] {
             assert!(head.contains(line), "{head}");
         }
+        listed(&request.head);
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(&request.body[..])
             .read_to_end(&mut bytes)
@@ -192,6 +57,16 @@ fn an_upload_arrives_as_the_viewer_wants_it_and_gives_a_link() {
         let data = pb::SamplerData::decode(&bytes[..]).unwrap();
         assert_eq!(data.metadata.unwrap().comment, "a test");
         assert!(!data.threads.is_empty());
+    }
+}
+
+/// Every header is one that docs/privacy.md names.
+fn listed(head: &str) {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/privacy.md");
+    let page = std::fs::read_to_string(page).unwrap().to_lowercase();
+    for line in head.lines().skip(1).filter(|line| !line.is_empty()) {
+        let name = line.split(':').next().unwrap().to_lowercase();
+        assert!(page.contains(&format!("`{name}`")), "{line}");
     }
 }
 
@@ -390,49 +265,6 @@ fn a_second_stop_while_the_first_is_at_work_says_so() {
     // What was said at the start holds.
     assert!(!server.has_said("Uploading"), "{:?}", server.said);
     assert_eq!(server.files()[0].metadata.as_ref().unwrap().comment, "from the start");
-}
-
-#[test]
-fn a_profile_that_can_neither_be_uploaded_nor_saved_is_kept() {
-    let bytebin = Bytebin::start(Mode::Status(500));
-    let mut server = Server::new(&bytebin.url);
-    let profiles = server.folder.path().join("plugins/spark/profiles");
-    std::fs::create_dir_all(profiles.parent().unwrap()).unwrap();
-    std::fs::write(&profiles, "in the way").unwrap();
-    server.start();
-    server.stop(Destination::AsStarted).unwrap();
-    let failed = server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
-    assert!(
-        matches!(
-            failed,
-            Notice::SaveFailed {
-                kept: 1,
-                dropped: false,
-                ..
-            }
-        ),
-        "{failed:?}"
-    );
-    server.settle();
-    assert!(
-        server.has_said("is not a folder")
-            && server.has_said("kept for another try: /spark profiler stop --save-to-file"),
-        "{:?}",
-        server.said
-    );
-    assert_eq!(server.service.info().unsaved, 1);
-    // Again, and it fails again.
-    assert_eq!(server.stop(Destination::File), Ok(Ended::Wait(1)));
-    server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
-    server.settle();
-    // Mended.
-    std::fs::remove_file(&profiles).unwrap();
-    assert_eq!(server.stop(Destination::File), Ok(Ended::Wait(1)));
-    server.until(|notice| matches!(notice, Notice::Saved { .. }));
-    server.settle();
-    assert_eq!(server.files().len(), 1);
-    assert_eq!(server.stop(Destination::File), Err(Refusal::NotRunning));
-    assert_eq!(server.service.info().unsaved, 0);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn python_state(python: &PythonDiagnostics) -> Line {
                     .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
             }
         }
-        PythonState::Degraded(why) => line.bad(format!("no longer recorded: {}.", reason(why))),
+        PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
     }
 }
 

@@ -7,9 +7,6 @@ use crate::limits;
 use crate::model::{PythonState, clean_text};
 use crate::session::Notice;
 
-/// Where a saved profile is looked at.
-const VIEWER: &str = "https://spark.lucko.me/";
-
 /// What a notice says.
 pub fn answer_notice(notice: &Notice) -> Line {
     match notice {
@@ -59,7 +56,12 @@ pub fn answer_notice(notice: &Notice) -> Line {
             .text("The profile is too large for the viewer: its ")
             .value(count(*frames))
             .text(" smallest frames were folded into the ones that call them."),
-        Notice::Saved { path, samples, bytes } => Line::new()
+        Notice::Saved {
+            path,
+            samples,
+            bytes,
+            viewer,
+        } => Line::new()
             .good("Saved ")
             .value(place(path))
             .text(format!(
@@ -67,7 +69,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                 counted(*samples, "sample"),
                 size(*bytes)
             ))
-            .value(VIEWER)
+            .value(viewer.clone())
             .text(" to look at it."),
         Notice::SaveFailed {
             reason: why,
@@ -105,7 +107,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(
-            "Python functions are no longer recorded: {}. Native profiling goes on.",
+            "Python functions are no longer recorded in full: {}. Native profiling goes on.",
             reason(why)
         )),
     }

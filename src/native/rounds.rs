@@ -69,10 +69,15 @@ impl Rounds {
                 self.round();
                 let late = cadence.advance(clock::monotonic());
                 self.desk.figures.count_round(late, cadence.mean());
-                self.desk.publish_figures();
+                self.desk.publish_figures(false);
             }
             let now = clock::monotonic();
-            let until = MonotonicNanos(cadence.deadline.0.min(now.0 + limits::SLEEP_NANOS));
+            let until = [
+                cadence.deadline.0,
+                threads_at.0 + limits::THREADS_CHECK_NANOS,
+                now.0 + limits::SLEEP_NANOS,
+            ];
+            let until = MonotonicNanos(until.into_iter().fold(u64::MAX, u64::min));
             pauses.sleeps(now, until);
             sleep::until(until);
         }
@@ -104,7 +109,7 @@ impl Rounds {
     /// The look before the first round, so that whoever asks knows at once how many threads there are.
     pub(super) fn look_first(&mut self) {
         self.look_at_threads();
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 
     fn look_at_threads(&mut self) {
@@ -162,6 +167,6 @@ impl Rounds {
             }
             sleep::until(MonotonicNanos(clock::monotonic().0 + 50_000));
         }
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 }

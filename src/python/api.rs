@@ -127,6 +127,8 @@ api! {
     fn PyFrame_GetCode(*mut PyFrameObject) -> *mut PyCodeObject;
     fn PyFrame_GetGlobals(*mut PyFrameObject) -> *mut PyObject;
     fn PyFrame_GetGenerator(*mut PyFrameObject) -> *mut PyObject;
+    fn PyCode_AddWatcher(unsafe extern "C-unwind" fn(c_int, *mut PyCodeObject) -> c_int) -> c_int;
+    fn PyCode_ClearWatcher(c_int) -> c_int;
 }
 
 // SAFETY: function addresses and two immortal objects' addresses, none of which ever changes.

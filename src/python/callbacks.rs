@@ -17,7 +17,7 @@ use pyo3_ffi::{METH_FASTCALL, Py_ssize_t, PyCFunctionFast, PyMethodDef, PyMethod
 
 use super::calibrate;
 use super::cold;
-use super::context::{Context, tag};
+use super::context::{Context, WORD_OFFSET, tag};
 use super::monitoring::Event;
 use super::objects::{PythonError, Refs};
 
@@ -37,7 +37,7 @@ pub(super) fn prepare(none: *mut PyObject, distances: [u64; Event::COUNT]) {
     }
 }
 
-/// What a handler gets: CPython's three arguments, the stack pointer at the entry, and the thread's context.
+/// What a handler gets: CPython's three arguments, the address of the eval frame's caller, and the thread's context.
 type Handler = unsafe extern "C-unwind" fn(
     *mut PyObject,
     *const *mut PyObject,
@@ -47,10 +47,11 @@ type Handler = unsafe extern "C-unwind" fn(
 ) -> *mut PyObject;
 
 macro_rules! entry {
-    ($name:ident, $handler:path) => {
-        const _: Handler = $handler;
+    ($name:ident, $event:ident, $handler:ident) => {
+        const _: Handler = $handler::<$event>;
 
-        /// Hands on the stack pointer, which on entry points at the return address, and the thread's context (see [`super::context`]).
+        /// Hands on where the eval frame's caller is, from the stack pointer, which on entry points at the return address; and the thread's
+        /// context: its word lies where [`WORD_OFFSET`] says, or else where the TLS descriptor does.
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name(
             _session: *mut PyObject,
@@ -59,17 +60,27 @@ macro_rules! entry {
         ) -> *mut PyObject {
             naked_asm!(
                 ".cfi_startproc",
-                "mov rcx, rsp",
+                "mov rcx, [rip + {distances} + {place}]",
+                "mov rax, [rip + {offset}]",
+                "add rcx, rsp",
+                "test rax, rax",
+                "jz 3f",
+                "2:",
+                "mov r8, fs:[rax]",
+                "jmp {handler}",
+                "3:",
                 "sub rsp, 8",
                 ".cfi_adjust_cfa_offset 8",
                 "lea rax, [rip + spark_thread_context@TLSDESC]",
                 "call [rax + spark_thread_context@TLSCALL]",
                 "add rsp, 8",
                 ".cfi_adjust_cfa_offset -8",
-                "mov r8, fs:[rax]",
-                "jmp {handler}",
+                "jmp 2b",
                 ".cfi_endproc",
-                handler = sym $handler,
+                distances = sym DISTANCES,
+                place = const $event * size_of::<AtomicU64>(),
+                offset = sym WORD_OFFSET,
+                handler = sym $handler::<$event>,
             )
         }
     };
@@ -79,79 +90,74 @@ unsafe extern "C-unwind" fn on_enter<const EVENT: usize>(
     session: *mut PyObject,
     arguments: *const *mut PyObject,
     count: Py_ssize_t,
-    stack_pointer: u64,
+    anchor: u64,
     context: &'static Context,
 ) -> *mut PyObject {
-    // Relaxed: see `prepare`.
-    let anchor = stack_pointer.wrapping_add(DISTANCES[EVENT].load(Ordering::Relaxed));
-    if count >= 2 && context.is_of(session.addr()) {
-        // SAFETY: `arguments` holds `count` objects, and that is more than none.
-        let code = unsafe { *arguments }.addr() as u64;
-        if let Some(id) = context.cached(code)
-            && context.shadow().try_enter(anchor, id, tag(code))
-        {
-            context.count::<EVENT>();
-            // Relaxed: see `prepare`.
-            return NONE.load(Ordering::Relaxed);
-        }
+    if count < 2 {
+        return none();
+    }
+    // SAFETY: `arguments` holds `count` objects, and that is more than none.
+    let code = unsafe { *arguments };
+    if context.is_own(session.addr())
+        && let Some(entry) = context.cached(code.addr() as u64)
+        && context.shadow().try_enter(anchor, entry)
+    {
+        context.count::<EVENT>();
+        return none();
     }
     // A jump: this function keeps nothing on the stack.
-    cold_enter::<EVENT>(session, arguments, count, anchor)
+    cold_enter::<EVENT>(session, code, anchor)
 }
 
 unsafe extern "C-unwind" fn on_leave<const EVENT: usize>(
     session: *mut PyObject,
     arguments: *const *mut PyObject,
     count: Py_ssize_t,
-    stack_pointer: u64,
+    anchor: u64,
     context: &'static Context,
 ) -> *mut PyObject {
-    // Relaxed: see `prepare`.
-    let anchor = stack_pointer.wrapping_add(DISTANCES[EVENT].load(Ordering::Relaxed));
-    if count >= 2 && context.is_of(session.addr()) {
-        // SAFETY: `arguments` holds `count` objects, and that is more than none.
-        let code = unsafe { *arguments }.addr() as u64;
-        if context.shadow().try_leave(anchor, tag(code)) {
-            context.count::<EVENT>();
-            // Relaxed: see `prepare`.
-            return NONE.load(Ordering::Relaxed);
-        }
+    if count < 2 {
+        return none();
     }
-    cold_leave::<EVENT>(session, arguments, count, anchor)
+    // SAFETY: `arguments` holds `count` objects, and that is more than none.
+    let code = unsafe { *arguments };
+    if context.is_own(session.addr()) && context.shadow().try_leave(anchor, tag(code.addr() as u64)) {
+        context.count::<EVENT>();
+        return none();
+    }
+    cold_leave::<EVENT>(session, code, anchor)
+}
+
+/// What every callback returns.
+#[inline(always)]
+fn none() -> *mut PyObject {
+    // Relaxed: see `prepare`.
+    NONE.load(Ordering::Relaxed)
 }
 
 #[cold]
 #[inline(never)]
 extern "C-unwind" fn cold_enter<const EVENT: usize>(
     session: *mut PyObject,
-    arguments: *const *mut PyObject,
-    count: Py_ssize_t,
+    code: *mut PyObject,
     anchor: u64,
 ) -> *mut PyObject {
-    if count >= 2 {
-        // SAFETY: `arguments` holds `count` objects, and that is more than none.
-        cold::enter::<EVENT>(session, unsafe { *arguments }, anchor);
-    }
-    // Relaxed: see `prepare`.
-    NONE.load(Ordering::Relaxed)
+    cold::enter::<EVENT>(session, code, anchor);
+    none()
 }
 
 #[cold]
 #[inline(never)]
 extern "C-unwind" fn cold_leave<const EVENT: usize>(
     session: *mut PyObject,
-    arguments: *const *mut PyObject,
-    count: Py_ssize_t,
+    code: *mut PyObject,
     anchor: u64,
 ) -> *mut PyObject {
-    if count >= 2 {
-        // SAFETY: `arguments` holds `count` objects, and that is more than none.
-        cold::leave::<EVENT>(session, unsafe { *arguments }, anchor);
-    }
-    // Relaxed: see `prepare`.
-    NONE.load(Ordering::Relaxed)
+    cold::leave::<EVENT>(session, code, anchor);
+    none()
 }
 
+/// While calibrating, the distances are 0: what stands for the anchor is the stack pointer.
 unsafe extern "C-unwind" fn on_calibration<const EVENT: usize>(
     _session: *mut PyObject,
     arguments: *const *mut PyObject,
@@ -163,8 +169,7 @@ unsafe extern "C-unwind" fn on_calibration<const EVENT: usize>(
         // SAFETY: `arguments` holds `count` objects, and that is more than none.
         calibrate::record(EVENT, unsafe { *arguments }.addr() as u64, stack_pointer);
     }
-    // Relaxed: see `prepare`.
-    NONE.load(Ordering::Relaxed)
+    none()
 }
 
 const START: usize = Event::Start as usize;
@@ -174,18 +179,18 @@ const RETURN: usize = Event::Return as usize;
 const YIELD: usize = Event::Yield as usize;
 const UNWIND: usize = Event::Unwind as usize;
 
-entry!(start, on_enter::<START>);
-entry!(resume, on_enter::<RESUME>);
-entry!(throw, on_enter::<THROW>);
-entry!(ret, on_leave::<RETURN>);
-entry!(yielded, on_leave::<YIELD>);
-entry!(unwind, on_leave::<UNWIND>);
-entry!(calibrate_start, on_calibration::<START>);
-entry!(calibrate_resume, on_calibration::<RESUME>);
-entry!(calibrate_throw, on_calibration::<THROW>);
-entry!(calibrate_return, on_calibration::<RETURN>);
-entry!(calibrate_yield, on_calibration::<YIELD>);
-entry!(calibrate_unwind, on_calibration::<UNWIND>);
+entry!(start, START, on_enter);
+entry!(resume, RESUME, on_enter);
+entry!(throw, THROW, on_enter);
+entry!(ret, RETURN, on_leave);
+entry!(yielded, YIELD, on_leave);
+entry!(unwind, UNWIND, on_leave);
+entry!(calibrate_start, START, on_calibration);
+entry!(calibrate_resume, RESUME, on_calibration);
+entry!(calibrate_throw, THROW, on_calibration);
+entry!(calibrate_return, RETURN, on_calibration);
+entry!(calibrate_yield, YIELD, on_calibration);
+entry!(calibrate_unwind, UNWIND, on_calibration);
 
 /// Six method definitions. Function objects point at them for as long as anybody keeps one.
 struct Definitions([PyMethodDef; Event::COUNT]);

@@ -45,6 +45,22 @@ fn is_path(file: &str) -> bool {
     file.contains('/') && !file.starts_with('<')
 }
 
+/// A made-up file name, `<template /srv/bds/page.html>`, with the last part of each absolute path in it.
+fn without_paths(name: &str) -> String {
+    let shorten = |word: &str| match word.find('/') {
+        Some(start) if word[..start].chars().all(|c| !c.is_alphanumeric()) => {
+            format!(
+                "{}{}",
+                &word[..start],
+                last_part(&word[start..]).trim_start_matches('/')
+            )
+        }
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> = name.split(' ').map(shorten).collect();
+    words.join(" ")
+}
+
 impl Layout {
     /// Whose code `file` is, of a module called `module`.
     pub(super) fn classify(&self, module: &str, file: &str) -> Place {
@@ -121,7 +137,7 @@ impl Layout {
     /// The file from the folder on that says most to a reader.
     fn shown(&self, file: &str) -> String {
         if !is_path(file) {
-            return file.to_owned();
+            return without_paths(file);
         }
         for folder in ["site-packages", "dist-packages"] {
             if let Some((_, rest)) = file.rsplit_once(&format!("/{folder}/")) {
@@ -246,6 +262,21 @@ mod tests {
         assert_eq!(placed("collections", "<string>").0, Category::StandardLibrary);
         assert_eq!(placed("endstone.event", "").0, Category::Endstone);
         assert_eq!(placed("", "<string>").0, Category::Unknown);
+    }
+
+    #[test]
+    fn made_up_file_names_show_no_path() {
+        for (file, shown) in [
+            ("<string>", "<string>"),
+            ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>"),
+            ("<template /srv/bds/page.html>", "<template page.html>"),
+            ("</srv/bds/page.html>", "<page.html>"),
+            ("<attrs generated init shop.Offer>", "<attrs generated init shop.Offer>"),
+            ("<and/or>", "<and/or>"),
+            ("</>", "<>"),
+        ] {
+            assert_eq!(placed("m", file).2, shown, "{file}");
+        }
     }
 
     proptest! {

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3_ffi::{PyFrameObject, PyObject};
 
 use super::audit::{Running, audit, each_frame, is_generator, place};
-use super::codes::{Insertion, Kept};
 use super::context::{Context, tag};
 use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
 use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
+use crate::shadow::EntryCode;
 use crate::sys::clock::monotonic;
 use crate::sys::thread::current_tid;
 
@@ -24,7 +24,7 @@ use crate::sys::thread::current_tid;
 pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
     let (address, context) = (code.addr() as u64, Context::current());
     if context.is_of(mark.addr())
-        && let Some(id) = context.cached(address)
+        && let Some(running) = context.cached(address)
     {
         context.count::<EVENT>();
         if context.shadow().take_audit_request(anchor, monotonic) {
@@ -32,7 +32,7 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         }
         // A session that ended meanwhile is not written to any more.
         if context.is_of(mark.addr()) {
-            context.shadow().enter(anchor, id, tag(address));
+            context.shadow().enter(anchor, running.code(), tag(address));
         }
         return;
     }
@@ -123,28 +123,44 @@ fn running_frames(live: &Live, context: &Context) -> Vec<(usize, CodeId, Running
 /// The id of a code object that is alive for the call. `frame` is a frame that runs it, if one is at hand; else the current one is tried.
 fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> CodeId {
     let address = code.addr() as u64;
-    if let Some(id) = context.cached(address) {
-        return id;
+    if let Some(running) = context.cached(address) {
+        return running.code();
     }
     add_one(&live.cache_misses);
     let known = live.codes.lock().find(address);
-    let id = known.unwrap_or_else(|| {
+    let id = known.or_else(|| {
         let id = if context.begin_registration() {
             register(live, code, frame)
         } else {
+            refuse(
+                live,
+                "functions had to be named in the middle of naming others; those seen later have no name",
+            );
             None
         };
         context.end_registration();
-        id.unwrap_or_else(|| {
+        id
+    });
+    match id {
+        Some(id) => {
+            context.remember(address, EntryCode::new(id, tag(address)));
+            id
+        }
+        // Not remembered: nobody would tell when something else is at the address.
+        None => {
             add_one(&live.registration_failures);
             CodeId::NONE
-        })
-    });
-    context.remember(address, id);
-    id
+        }
+    }
 }
 
-/// Gives a code object an id; `None` when it cannot have one.
+/// From now on no function is named that has no name yet, and the session says why: a table with holes that nobody can tell would be worth less.
+fn refuse(live: &Live, why: impl Into<String>) {
+    live.codes.lock().close();
+    live.degrade(why);
+}
+
+/// Gives a code object an id; `None` when that cannot be done now.
 fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> Option<CodeId> {
     let api = live.api;
     // SAFETY: the lock is held; both objects are alive.
@@ -153,10 +169,6 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
         unsafe { (api.PyErr_Clear)() };
         add_one(&live.callback_failures);
         return None;
-    }
-    // Beyond the cap nothing is read, let alone kept.
-    if live.codes.lock().is_full() {
-        return full(live);
     }
     let module = module_of(live, code, frame);
     let name = attribute_text(live, code, c"co_qualname", Keep::Start);
@@ -167,28 +179,31 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
     };
     let file = attribute_text(live, code, c"co_filename", Keep::End);
     let first_line = first_line(live, code);
-    // Pure Rust: a mistake in it costs this code object its name, not the server its life.
-    let info = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line))).ok()?;
-    // SAFETY: the lock is held and the object is alive.
-    unsafe { (api.Py_IncRef)(code) };
-    let insertion = live.codes.lock().insert(code.addr() as u64, Kept(code), info);
-    let (id, unused) = match insertion {
-        Insertion::New(id) => (Some(id), None),
-        Insertion::Known(id, kept) => (Some(id), Some(kept)),
-        Insertion::Full(kept) => (full(live), Some(kept)),
+    // Pure Rust: a mistake in it costs names, not the server its life.
+    let described = catch_unwind(AssertUnwindSafe(|| describe(live, module, name, &file, first_line)));
+    let Ok(info) = described else {
+        refuse(
+            live,
+            "a function's name could not be read; functions seen later have no name",
+        );
+        return None;
     };
-    if let Some(Kept(code)) = unused {
-        // SAFETY: the reference that was just taken.
-        unsafe { (api.Py_DecRef)(code) };
+    let (id, was_closed) = {
+        let mut codes = live.codes.lock();
+        (codes.insert(code.addr() as u64, info), codes.is_closed())
+    };
+    if id == CodeId::NONE {
+        add_one(&live.registration_failures);
+        if !was_closed {
+            refuse(
+                live,
+                format!(
+                    "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
+                ),
+            );
+        }
     }
-    id
-}
-
-fn full(live: &Live) -> Option<CodeId> {
-    live.degrade(format!(
-        "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
-    ));
-    None
+    Some(id)
 }
 
 fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {

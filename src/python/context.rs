@@ -6,17 +6,21 @@
 //! lives as long as any old callback does, so a mark is never confused with an earlier session's.
 
 use std::arch::{asm, global_asm};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::monitoring::Event;
 use crate::limits::{CODE_CACHE, NESTED_REGISTRATIONS, PYTHON_THREADS};
-use crate::model::{CodeId, EventCounts};
-use crate::shadow::ShadowStack;
+use crate::model::EventCounts;
+use crate::shadow::{EntryCode, ShadowStack};
 
 /// See the module's text. Written by its thread only; counters are read by others.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Context {
+    /// By [`place`]: two code objects. Each is its address and what its entry on the shadow stack says. First, as that spares
+    /// an addition.
+    cache: [[[AtomicU64; 2]; 2]; CODE_CACHE / 2],
     /// Address of the session's mark; 0 for no session.
     session: AtomicUsize,
     /// The thread that it belongs to, by its [`thread_pointer`]. A thread that was here in an earlier session still has this context's address,
@@ -26,8 +30,6 @@ pub(super) struct Context {
     events: [AtomicU64; Event::COUNT],
     /// Registrations running on this thread.
     nested: AtomicU32,
-    /// Direct-mapped: address of a code object, and its id.
-    cache: [[AtomicU64; 2]; CODE_CACHE],
 }
 
 /// The owner of the context that all threads without a slot share.
@@ -47,7 +49,7 @@ static CONTEXTS: [Context; PYTHON_THREADS] = [const { Context::new(std::ptr::nul
 
 // The thread-local word, which begins as the address of `STRANGER`. Declared by hand because `thread_local!` in a shared library calls
 // `__tls_get_addr` at every access, some 2 ns twice per Python call. A TLS descriptor (https://www.fsfla.org/~lxoliva/writeups/TLS/RFC-TLSDESC-x86.txt)
-// costs two instructions where the loader found static space for the word, and falls back to the same function where it did not.
+// asks the loader instead, which answers in a few instructions where it found static space for the word; `WORD_OFFSET` remembers that answer.
 global_asm!(
     ".pushsection .tdata.spark_thread_context,\"awT\",@progbits",
     ".globl spark_thread_context",
@@ -76,6 +78,36 @@ fn thread_word() -> *mut &'static Context {
     word
 }
 
+/// Distance from the thread pointer to the thread-local word, where that is the same for all threads; else 0.
+pub(super) static WORD_OFFSET: AtomicI64 = AtomicI64::new(0);
+
+/// Finds out whether all threads have their word at the same distance from their thread pointer: that is so if the word lies in static thread-local
+/// space, and for a thread of libpthread's that space is the top of its stack's mapping (glibc, nptl/allocatestack.c). A word that was allocated for the
+/// thread alone lies elsewhere. The main thread cannot tell. To be called before callbacks are registered.
+pub(super) fn find_word() {
+    let (word, pointer) = (thread_word().expose_provenance() as u64, thread_pointer());
+    if own_stack().is_some_and(|stack| stack.contains(&word) && stack.contains(&pointer)) {
+        // Relaxed: every thread that has static space finds the same, at any time, and callbacks can do without it.
+        WORD_OFFSET.store(word.wrapping_sub(pointer) as i64, Ordering::Relaxed);
+    }
+}
+
+/// The mapping of the calling thread's stack.
+fn own_stack() -> Option<Range<u64>> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut length) = (std::ptr::null_mut(), 0);
+    // SAFETY: the attributes are initialised by the first call when it succeeds, read by the second, and given back by the third.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let found = libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut length) == 0;
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        let start = start.expose_provenance() as u64;
+        found.then(|| start..start + length as u64)
+    }
+}
+
 /// The address of the thread control block, which no two living threads share (System V psABI, 3.4.6: the word at `fs:0` points to itself). A thread that
 /// is born at a dead one's address finds its thread-local word fresh, so it cannot be taken for the dead one.
 #[inline(always)]
@@ -88,10 +120,11 @@ fn thread_pointer() -> u64 {
     address
 }
 
-/// Where a code object's id is cached. Code objects lie 16 bytes apart at least, and most are some hundred bytes long.
+/// Where a code object is cached. Most are some hundred bytes long, so that the bits from 256 on are as good as any hash: of 6,922 code objects of the
+/// standard library, random choices met as often as random numbers would.
 #[inline(always)]
 fn place(code: u64) -> usize {
-    ((code >> 4) ^ (code >> 13)) as usize % CODE_CACHE
+    (code >> 8) as usize % (CODE_CACHE / 2)
 }
 
 /// What ties a leave to its enter: the part of the address that tells code objects of one process apart.
@@ -108,7 +141,7 @@ impl Context {
             shadow: AtomicPtr::new(shadow),
             events: [const { AtomicU64::new(0) }; Event::COUNT],
             nested: AtomicU32::new(0),
-            cache: [const { [const { AtomicU64::new(0) }; 2] }; CODE_CACHE],
+            cache: [const { [const { [const { AtomicU64::new(0) }; 2] }; 2] }; CODE_CACHE / 2],
         }
     }
 
@@ -142,18 +175,22 @@ impl Context {
         self.session.store(0, Ordering::Relaxed);
         self.nested.store(0, Ordering::Relaxed);
         self.events.iter().for_each(|count| count.store(0, Ordering::Relaxed));
-        for [code, id] in &self.cache {
-            code.store(0, Ordering::Relaxed);
-            id.store(0, Ordering::Relaxed);
+        for word in self.cache.iter().flatten().flatten() {
+            word.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Whether this is the calling thread's context in the session with this mark.
+    /// Whether this is the calling thread's own context in the session with this mark. Threads without a slot have none.
     #[inline(always)]
-    pub(super) fn is_of(&self, session: usize) -> bool {
+    pub(super) fn is_own(&self, session: usize) -> bool {
         // Relaxed, twice: this thread's own, or 0 since `end_session`, which runs when no callback does; or another thread's, which the owner tells.
-        let owner = self.owner.load(Ordering::Relaxed);
-        self.session.load(Ordering::Relaxed) == session && (owner == thread_pointer() || owner == EVERYBODY)
+        self.session.load(Ordering::Relaxed) == session && self.owner.load(Ordering::Relaxed) == thread_pointer()
+    }
+
+    /// Whether this is the calling thread's context in the session with this mark, be it the shared one.
+    pub(super) fn is_of(&self, session: usize) -> bool {
+        // Relaxed: see `is_own`.
+        self.is_own(session) || self.is_in(session) && self.owner.load(Ordering::Relaxed) == EVERYBODY
     }
 
     /// Whether it is any thread's context in the session with this mark.
@@ -176,20 +213,36 @@ impl Context {
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// The cached id of the code object at this address.
+    /// What the entry of the code object at this address says, if that is known.
     #[inline(always)]
-    pub(super) fn cached(&self, code: u64) -> Option<CodeId> {
-        let [cached, id] = &self.cache[place(code)];
-        // Relaxed: this thread's own.
-        (cached.load(Ordering::Relaxed) == code).then(|| CodeId::new(id.load(Ordering::Relaxed) as u32))
+    pub(super) fn cached(&self, code: u64) -> Option<EntryCode> {
+        let [first, second] = &self.cache[place(code)];
+        // Relaxed, all: this thread's own, or taken out by `forget`.
+        let pair = if first[0].load(Ordering::Relaxed) == code {
+            first
+        } else if second[0].load(Ordering::Relaxed) == code {
+            second
+        } else {
+            return None;
+        };
+        Some(EntryCode::from_bits(pair[1].load(Ordering::Relaxed)))
     }
 
-    pub(super) fn remember(&self, code: u64, id: CodeId) {
-        let [cached, place] = &self.cache[place(code)];
-        // Relaxed: this thread's own. In the shared context of refused threads two threads may mix their pairs; there the ids reach a
+    /// Where there is room, or else in the place of one of the two, which stays where it is: moving it could bring back what another thread
+    /// forgets at the same time.
+    pub(super) fn remember(&self, code: u64, entry: EntryCode) {
+        let [first, second] = &self.cache[place(code)];
+        // Relaxed, all: this thread's own. In the shared context of refused threads two threads may mix their pairs; there the words reach a
         // stack that ignores them.
-        cached.store(code, Ordering::Relaxed);
-        place.store(u64::from(id.get()), Ordering::Relaxed);
+        let is_free = |pair: &[AtomicU64; 2]| pair[0].load(Ordering::Relaxed) == 0;
+        let pair = match (is_free(first), is_free(second)) {
+            (true, _) => first,
+            (false, true) => second,
+            (false, false) if entry.code().get().is_multiple_of(2) => first,
+            (false, false) => second,
+        };
+        pair[0].store(code, Ordering::Relaxed);
+        pair[1].store(entry.to_bits(), Ordering::Relaxed);
     }
 
     /// Begins a registration; `false` when too many are running inside each other.
@@ -201,6 +254,21 @@ impl Context {
     pub(super) fn end_registration(&self) {
         // Relaxed: this thread's own.
         self.nested.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes the code object at this address, which dies, out of all caches of the session with this mark.
+pub(super) fn forget(session: usize, code: u64) {
+    for context in CONTEXTS
+        .iter()
+        .chain([&REFUSED])
+        .filter(|context| context.is_in(session))
+    {
+        // Relaxed: in a free-threaded build the context's thread may put another code object there at the same time, and then that one stays; nobody
+        // asks for this one, as a running function keeps its code object alive. What gives the address to a new object orders this before it.
+        for [cached, _] in &context.cache[place(code)] {
+            let _ = cached.compare_exchange(code, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 }
 

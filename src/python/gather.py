@@ -25,6 +25,9 @@ def gather():
                 site |= both(entry)
             elif os.path.basename(entry) == "python%d%d.zip" % sys.version_info[:2]:
                 stdlib |= both(entry)
+            elif os.path.isfile(entry):
+                # A zip file that modules are imported from.
+                site |= both(entry)
 
     def tops(distribution):
         """Paths of a distribution's packages and modules, and their names."""

@@ -10,6 +10,7 @@ use super::api::Api;
 use super::calibrate::{EvalFrames, StackWalk};
 use super::codes::Codes;
 use super::layout::Layout;
+use crate::limits::DEGRADED_REASONS;
 use crate::model::AuditFigures;
 use crate::shadow::ShadowTable;
 
@@ -24,8 +25,8 @@ pub(super) struct Live {
     pub(super) eval_frames: EvalFrames,
     pub(super) audits: Audits,
     pub(super) codes: Mutex<Codes>,
-    /// Why names are no longer taken or callbacks no longer come, in a user's words.
-    degraded: Mutex<Option<String>>,
+    /// Why names are no longer taken or callbacks no longer come, in a user's words; each reason once, as they came.
+    degraded: Mutex<Vec<String>>,
     pub(super) cache_misses: AtomicU64,
     pub(super) registration_failures: AtomicU64,
     pub(super) callback_failures: AtomicU64,
@@ -107,7 +108,7 @@ impl Live {
             eval_frames,
             audits: Audits::default(),
             codes: Mutex::new(Codes::default()),
-            degraded: Mutex::new(None),
+            degraded: Mutex::new(Vec::new()),
             cache_misses: AtomicU64::new(0),
             registration_failures: AtomicU64::new(0),
             callback_failures: AtomicU64::new(0),
@@ -129,14 +130,23 @@ impl Live {
         LIVE.lock().as_ref().filter(|live| live.mark == mark).cloned()
     }
 
-    /// Notes why the session is not what it should be; the first reason stays.
-    pub(super) fn degrade(&self, reason: impl Into<String>) {
-        self.degraded.lock().get_or_insert(reason.into());
+    /// The session that callbacks work for, if there is one.
+    pub(super) fn current() -> Option<Arc<Live>> {
+        LIVE.lock().clone()
     }
 
-    /// The reason given to [`Live::degrade`].
+    /// Notes why the session is not what it should be.
+    pub(super) fn degrade(&self, reason: impl Into<String>) {
+        let (reason, mut reasons) = (reason.into(), self.degraded.lock());
+        if reasons.len() < DEGRADED_REASONS && !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+
+    /// The reasons given to [`Live::degrade`].
     pub(super) fn degraded(&self) -> Option<String> {
-        self.degraded.lock().clone()
+        let reasons = self.degraded.lock();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
 

@@ -248,6 +248,8 @@ pub enum Notice {
         samples: u64,
         /// Size of the file.
         bytes: u64,
+        /// The page that shows it.
+        viewer: String,
     },
     /// The profile is not on disk.
     SaveFailed {

@@ -9,7 +9,7 @@ use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
+use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, clean_text};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
@@ -61,11 +61,12 @@ pub(super) struct Saved {
 
 impl Saved {
     /// What is said of it.
-    pub(super) fn notice(&self) -> Notice {
+    pub(super) fn notice(&self, viewer: &WebAddress) -> Notice {
         Notice::Saved {
             path: self.path.clone(),
             samples: self.profile.samples,
             bytes: std::fs::metadata(&self.path).map_or(0, |file| file.len()),
+            viewer: viewer.page(""),
         }
     }
 
@@ -131,7 +132,10 @@ fn selection(recorded: &Recorded) -> ThreadSelection {
         ThreadChoice::Server => ThreadSelection::Threads(vec![recorded.server_thread]),
         ThreadChoice::All => ThreadSelection::All,
         ThreadChoice::Named(ThreadNames::Exact(_)) => ThreadSelection::Threads(sampled()),
-        ThreadChoice::Named(names @ ThreadNames::Patterns(_)) => ThreadSelection::Patterns(names.texts()),
+        ThreadChoice::Named(names @ ThreadNames::Patterns(_)) => {
+            let clean = |pattern: &String| clean_text(pattern, limits::COMMENT_CHARS);
+            ThreadSelection::Patterns(names.texts().iter().map(clean).collect())
+        }
     }
 }
 
@@ -139,7 +143,7 @@ fn creator(requester: &Requester) -> Creator {
     match requester {
         Requester::Console => Creator::Console,
         Requester::Player { name, unique_id } => Creator::Player {
-            name: name.clone(),
+            name: clean_text(name, limits::NAME_CHARS),
             unique_id: uuid(unique_id),
         },
     }
@@ -188,6 +192,7 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
     }
     for thread in &mut threads {
         thread.alone = thread.key.tid == recorded.server_thread;
+        thread.name = clean_text(&thread.name, limits::NAME_CHARS);
     }
     threads.sort_by_key(|thread: &ThreadProfile| !thread.alone);
     let last = recorded.clock.window_at(recorded.ended_at);
@@ -216,6 +221,18 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asked_is_named_without_colours() {
+        let player = Requester::Player {
+            name: "§6Some\u{7}body".to_owned(),
+            unique_id: [0; 16],
+        };
+        let Creator::Player { name, .. } = creator(&player) else {
+            panic!("not a player")
+        };
+        assert_eq!(name, "Somebody");
+    }
 
     #[test]
     fn a_uuid_is_written_in_its_usual_form() {

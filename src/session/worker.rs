@@ -250,7 +250,7 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
         match report::save(&shared.folder, next, &shared.settings) {
             Ok(saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
-                shared.send(by, saved.notice());
+                shared.send(by, saved.notice(&shared.settings.viewer));
             }
             Err(failed) => {
                 let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();

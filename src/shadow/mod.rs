@@ -10,5 +10,5 @@ mod stack;
 mod table;
 
 pub use reader::{ReadBuffer, ShadowRead};
-pub use stack::ShadowStack;
+pub use stack::{EntryCode, ShadowStack};
 pub use table::{ShadowFigures, ShadowTable};

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::reader::{ReadBuffer, ShadowRead};
 use crate::limits::{AUDIT_NANOS, PLACING_TRIES, PYTHON_FRAMES};
 use crate::model::{CodeId, MonotonicNanos, PythonEntry};
-use crate::sync::{SeqStack, State};
+use crate::sync::SeqStack;
 
 /// Entries in store: the floor and the visible frames.
 const STORED: usize = PYTHON_FRAMES + 1;
@@ -51,7 +51,7 @@ pub struct ShadowStack {
     /// Enter events that still take the long way in search of one from further out than `tried`.
     tries: AtomicU32,
     tried: AtomicU64,
-    /// Each entry is an anchor and `tag << 32 | code id`. The first ones share a cache line with the above.
+    /// Each entry is an anchor and a [`EntryCode`]. The first ones share a cache line with the above.
     entries: SeqStack<STORED>,
 }
 
@@ -70,14 +70,42 @@ fn count(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
 }
 
-#[inline(always)]
-fn entry(anchor: u64, code: CodeId, tag: u32) -> [u64; 2] {
-    [anchor, u64::from(tag) << 32 | u64::from(code.get())]
+/// What an entry says besides its anchor: which code object runs, and its tag. One word, so that it can be kept ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryCode(u64);
+
+impl EntryCode {
+    /// `tag` is what the leave event of the same code object will carry; equal tags of different code objects do harm only when an event is
+    /// missing.
+    pub fn new(code: CodeId, tag: u32) -> Self {
+        EntryCode(u64::from(code.get()) << 32 | u64::from(tag))
+    }
+
+    /// As a word.
+    #[inline(always)]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// From [`EntryCode::to_bits`].
+    #[inline(always)]
+    pub fn from_bits(word: u64) -> Self {
+        EntryCode(word)
+    }
+
+    /// The code object's id.
+    pub fn code(self) -> CodeId {
+        CodeId::new((self.0 >> 32) as u32)
+    }
+
+    #[inline(always)]
+    fn tag(self) -> u32 {
+        self.0 as u32
+    }
 }
 
-#[inline(always)]
 fn tag_of(word: u64) -> u32 {
-    (word >> 32) as u32
+    EntryCode(word).tag()
 }
 
 impl ShadowStack {
@@ -217,39 +245,36 @@ impl ShadowStack {
 
     /// The ordinary case of [`ShadowStack::enter`]; `false` when it is not ordinary, and nothing was done.
     #[inline(always)]
-    pub fn try_enter(&self, anchor: u64, code: CodeId, tag: u32) -> bool {
+    pub fn try_enter(&self, anchor: u64, entry: EntryCode) -> bool {
         let state = self.entries.state();
         // Relaxed: this thread's own figure.
-        let ordinary = state.length() < self.known_length.load(Ordering::Relaxed)
-            && self.top(state).is_some_and(|[top, _]| top >= anchor);
-        if ordinary {
-            self.entries.push(state, entry(anchor, code, tag));
-        }
-        ordinary
+        state.length() < self.known_length.load(Ordering::Relaxed)
+            && self.entries.push_onto(state, [anchor, entry.0], |top| top >= anchor)
     }
 
     /// The ordinary case of [`ShadowStack::leave`]; `false` when it is not ordinary, and nothing was done.
     #[inline(always)]
     pub fn try_leave(&self, anchor: u64, tag: u32) -> bool {
         let state = self.entries.state();
+        let top = state.length().wrapping_sub(1);
         let ordinary = self
-            .top(state)
-            .is_some_and(|[top, word]| top == anchor && tag_of(word) == tag);
+            .entries
+            .entry(top)
+            .is_some_and(|[at, word]| at == anchor && EntryCode(word).tag() == tag);
         if ordinary {
-            self.entries.truncate(state, state.length().wrapping_sub(1));
+            self.entries.truncate(state, top);
         }
         ordinary
     }
 
-    /// A Python frame was entered (started, resumed or thrown into) at `anchor`. `tag` is what the leave event of the same code object will
-    /// carry; equal tags of different code objects do harm only when an event is missing.
+    /// A Python frame was entered (started, resumed or thrown into) at `anchor`; for `tag` see [`EntryCode::new`].
     pub fn enter(&self, anchor: u64, code: CodeId, tag: u32) {
         if self.entries.state().length() < EMPTY {
             return;
         }
         self.drop_deeper_than(anchor);
         let state = self.entries.state();
-        self.entries.push(state, entry(anchor, code, tag));
+        self.entries.push(state, [anchor, EntryCode::new(code, tag).0]);
         let length = state.length();
         if length == STORED as u32 {
             count(&self.truncations, 1);
@@ -292,11 +317,6 @@ impl ShadowStack {
         count(&self.unmatched_leaves, 1);
     }
 
-    #[inline(always)]
-    fn top(&self, state: State) -> Option<[u64; 2]> {
-        self.entries.entry(state.length().wrapping_sub(1))
-    }
-
     /// Drops the entries that are deeper than `anchor`, hidden ones included.
     pub fn drop_deeper_than(&self, anchor: u64) {
         let state = self.entries.state();
@@ -337,7 +357,7 @@ impl ShadowStack {
         let read = self.entries.read(|index, [anchor, word]| {
             if let Some(index) = index.checked_sub(EMPTY as usize) {
                 let anchor = if anchor == UNANCHORED { 0 } else { anchor };
-                let code = CodeId::new(word as u32);
+                let code = EntryCode(word).code();
                 out.put(index, PythonEntry { anchor, code });
             }
         });

@@ -31,13 +31,19 @@ fn a_stack_that_nobody_claimed_ignores_events() {
 #[test]
 fn only_the_ordinary_case_is_short() {
     let stack = opened();
-    assert!(!stack.try_enter(900, CodeId::new(1), 1), "deeper than ever before");
+    assert!(
+        !stack.try_enter(900, EntryCode::new(CodeId::new(1), 1)),
+        "deeper than ever before"
+    );
     stack.enter(900, CodeId::new(1), 1);
     assert!(!stack.try_leave(900, 2), "another code object");
     assert!(!stack.try_leave(800, 1), "another eval frame");
     assert!(stack.try_leave(900, 1));
-    assert!(stack.try_enter(900, CodeId::new(1), 1));
-    assert!(!ShadowStack::new().try_enter(900, CodeId::new(1), 1), "nobody's stack");
+    assert!(stack.try_enter(900, EntryCode::new(CodeId::new(1), 1)));
+    assert!(
+        !ShadowStack::new().try_enter(900, EntryCode::new(CodeId::new(1), 1)),
+        "nobody's stack"
+    );
 }
 
 #[test]
@@ -150,7 +156,7 @@ struct Event {
 fn send(stack: &ShadowStack, event: Event) {
     let Event { anchor, code, .. } = event;
     if event.enter {
-        if !stack.try_enter(anchor, CodeId::new(code), code) {
+        if !stack.try_enter(anchor, EntryCode::new(CodeId::new(code), code)) {
             stack.enter(anchor, CodeId::new(code), code);
         }
     } else if !stack.try_leave(anchor, code) {

@@ -408,6 +408,36 @@ mod tests {
     }
 
     #[test]
+    fn a_replaced_file_is_the_old_or_the_new_one() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        let put = |text: &str| dir.replace("list", |out| out.write_all(text.as_bytes()));
+        assert_eq!(dir.read("list", 10).unwrap(), None);
+        put("first").unwrap();
+        put("second").unwrap();
+        assert_eq!(dir.read("list", 6).unwrap().as_deref(), Some(&b"second"[..]));
+        assert!(matches!(dir.read("list", 5), Err(PrivateDirError::TooLarge { .. })));
+        let failed = dir.replace("list", |out| {
+            out.write_all(b"half")?;
+            Err(Errno::NOSPC.into())
+        });
+        assert!(matches!(failed, Err(PrivateDirError::DiskFull(_))));
+        assert_eq!(fs::read_to_string(root.path().join("list")).unwrap(), "second");
+        assert_eq!(
+            (listing(root.path()), mode(&root.path().join("list"))),
+            (vec!["list".to_owned()], 0o600)
+        );
+        fs::create_dir_all(root.path().join("folder/below")).unwrap();
+        assert!(matches!(
+            dir.replace("folder", |_| Ok(())),
+            Err(PrivateDirError::NotAFile(_))
+        ));
+        assert!(matches!(dir.read("folder", 10), Err(PrivateDirError::NotAFile(_))));
+        dir.rename("list", "aside").unwrap();
+        assert_eq!(listing(root.path()), ["aside", "folder"]);
+    }
+
+    #[test]
     fn a_link_is_neither_followed_nor_replaced() {
         let root = tempfile::tempdir().unwrap();
         let target = root.path().join("target");

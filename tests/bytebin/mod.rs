@@ -1,4 +1,5 @@
 //! A stand-in for the server that takes uploads, on loopback, with every way in which the real one may behave.
+#![allow(dead_code, reason = "no test binary uses all of it")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

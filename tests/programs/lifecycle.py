@@ -71,13 +71,37 @@ def odd():
         types.FunctionType(changed, {"__name__": name})()
 
 
-# References to code objects before and after sessions.
+# References to code objects before, in and after sessions.
 def counted():
     return 1
 
 
 def references():
     return sys.getrefcount(counted.__code__)
+
+
+# Code that is made and dies all the time, so that its addresses are used again, by code of another name.
+def made_anew(times, look):
+    import weakref
+
+    addresses, dead = set(), None
+    for n in range(times):
+        assert dead is None or dead() is None, "the session keeps dead code alive"
+        name = "made_%d" % (n % 97)
+        code = compile("def %s(n):\n    look()\n    return n and %s(n - 1)\n%s(2)" % (name, name, name), "<made>", "exec")
+        addresses.add(id(code.co_consts[0]))
+        space = {"look": look}
+        exec(code, space)
+        dead = weakref.ref(code)
+        del code
+        # The function and its globals refer to each other.
+        space.clear()
+    assert len(addresses) < times / 2, "no address was used again: this test shows nothing"
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
 
 
 # Our callbacks in the hands of others.
