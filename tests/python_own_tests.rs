@@ -109,7 +109,7 @@ fn an_interpreters_own_tests_do_not_notice_a_session() {
         return;
     }
     let mut ran = 0;
-    for minor in ["3.12", "3.13", "3.14", "3.15"] {
+    for minor in pythons::wanted() {
         let Some(python) = pythons::find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;

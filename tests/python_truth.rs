@@ -1,26 +1,41 @@
-//! Python attribution against the truth: a real interpreter runs code of every kind, and wherever the program asks for it the shadow stack
-//! is compared with the interpreter's own frames, and every anchor with the native stack.
+//! Python attribution against the truth: a real interpreter runs code of every kind. Wherever the program asks for it the shadow stack
+//! is compared with the interpreter's own frames, and every anchor with the native stack. Then the real sampler takes samples at random instants, and each
+//! is compared with the frames that the interpreter had at that instant, and with where on the C stack it evaluated them.
+//!
+//! `SPARK_TORTURE_SECONDS` makes the second part longer, `SPARK_TEST_PYTHON` names one CPython.
 //!
 //! Each CPython runs in a child process of its own, which is this test binary again.
 
+#[path = "python/frames.rs"]
+mod frames;
 #[path = "python/interpreter.rs"]
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/truth.rs"]
+mod truth;
+#[path = "python/verdict.rs"]
+mod verdict;
 
 use std::collections::HashMap;
+use std::ffi::c_void;
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
-use endstone_spark::model::{CodeId, PythonPart, PythonState, StackEnd};
+use endstone_spark::model::{CodeId, PythonState, StackEnd};
 use endstone_spark::native::{self, SamplerOptions, ThreadSelection, Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Runtime, attach};
+use endstone_spark::python::{Attribution, Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
+use frames::{Frame, Layout, identity};
 use interpreter::{Interpreter, Object};
+use verdict::{Judge, Verdicts};
 
 /// One comparison: what the interpreter says, and what the shadow stack says.
 struct Check {
-    truth: Vec<String>,
+    /// Names, and whether the function has come further than its first line.
+    truth: Vec<(String, bool)>,
     shadow: Result<(Vec<CodeId>, u32), ShadowRead>,
     /// Entries whose anchor is no native frame's.
     unplaced: usize,
@@ -42,14 +57,38 @@ fn unwind_here(frames: &mut Vec<(u64, u64)>) {
     assert_eq!(UNWINDER.get().unwrap().unwind(pc, sp, bp, frames), StackEnd::Root);
 }
 
+/// What the samples' judge reads in memory is what the public API says.
+fn check_own_reading(python: &Interpreter, truth: &[(String, u32, u32)]) {
+    let Some(layout) = truth::layout() else { return };
+    let mut read = vec![Frame::default(); truth::DEPTH];
+    // SAFETY: the lock is held by this thread, whose state it is.
+    let count = unsafe { frames::walk(layout, (python.PyGILState_GetThisThreadState)() as u64, &mut read) };
+    let read: Vec<u64> = read[..count.unwrap_or_else(|| panic!("frames cannot be read: {truth:?}"))]
+        .iter()
+        .rev()
+        .filter(|frame| frame.entry == 0)
+        .map(|frame| frame.identity)
+        .collect();
+    let said: Vec<u64> = truth
+        .iter()
+        .map(|(name, first, _)| identity(name.as_bytes(), *first))
+        .collect();
+    assert!(read == said, "frames are not read as they are: {truth:?}");
+}
+
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     let python = PYTHON.get().unwrap();
     let mut buffer = ReadBuffer::new();
     let read = ShadowTable::global().read(current_tid(), &mut buffer);
     let mut frames = Vec::new();
     unwind_here(&mut frames);
+    let truth = python.true_frames_and_lines();
+    check_own_reading(python, &truth);
     let mut check = Check {
-        truth: python.true_stack(),
+        truth: truth
+            .into_iter()
+            .map(|(name, first, line)| (name, line > first))
+            .collect(),
         shadow: Err(read),
         unplaced: 0,
         ordered: true,
@@ -67,10 +106,22 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     python.int(0)
 }
 
-/// The number of checks, and a text for each that failed.
-fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>) {
+/// Whether these are the same but for functions that have not come further than their first line: while one is being entered, and before its event, a garbage
+/// collection may run other code.
+fn all_but_entering(truth: &[(String, bool)], seen: &[&str]) -> bool {
+    let mut seen = seen.iter().peekable();
+    let fits = truth.iter().all(|(name, begun)| {
+        let is_there = seen.next_if(|seen| **seen == name).is_some();
+        is_there || !begun
+    });
+    fits && seen.next().is_none()
+}
+
+/// The number of checks, a text for each that failed, and how many lacked functions that were being entered.
+fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>, usize) {
     let checks = std::mem::take(&mut *CHECKS.lock().unwrap());
     let mut wrong = Vec::new();
+    let mut entering = 0;
     for check in &checks {
         match &check.shadow {
             Err(read) => wrong.push(format!("{read:?} in {:?}", check.truth)),
@@ -80,7 +131,10 @@ fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>) {
                     .map(|code| names.get(code).map_or("?", String::as_str))
                     .collect();
                 let deep = check.truth.len().saturating_sub(256);
-                if seen != check.truth[..check.truth.len() - deep] || *hidden as usize != deep {
+                let visible = &check.truth[..check.truth.len() - deep];
+                let same = visible.iter().map(|(name, _)| name.as_str()).eq(seen.iter().copied());
+                entering += usize::from(!same && all_but_entering(visible, &seen));
+                if !same && !all_but_entering(visible, &seen) || *hidden as usize != deep {
                     wrong.push(format!("truth  {:?}\n  shadow {seen:?} and {hidden}", check.truth));
                 } else if check.unplaced > 0 || !check.ordered {
                     wrong.push(format!("{} of {seen:?} have no native frame", check.unplaced));
@@ -88,58 +142,90 @@ fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>) {
             }
         }
     }
-    (checks.len(), wrong)
+    (checks.len(), wrong, entering)
 }
 
-/// What the real sampler saw.
-#[derive(Default, Debug)]
-struct Sampled {
-    samples: u64,
-    whole: u64,
-    with_python: u64,
-    torn: u64,
-    placed: u64,
-    unplaced: u64,
-    disordered: u64,
+/// Seconds that real samples are taken of each CPython.
+fn seconds() -> u64 {
+    let wanted = std::env::var("SPARK_TORTURE_SECONDS");
+    wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(15)
 }
 
-/// Samples this thread while `act` runs, and looks for each anchor among the native frames of the same sample.
-fn sample<T>(act: impl FnOnce() -> T) -> (T, Sampled) {
+/// Samples all threads while `act` runs, and judges every sample.
+fn sample(attribution: &Attribution, act: impl FnOnce()) -> Verdicts {
     let options = SamplerOptions {
-        interval_nanos: 500_000,
-        threads: ThreadSelection::Tids(vec![current_tid()]),
+        interval_nanos: 250_000,
+        threads: ThreadSelection::All,
         ignore_sleeping: false,
     };
     let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
-    let reader = std::thread::spawn(move || {
-        let mut seen = Sampled::default();
-        let mut visit = |sample: &endstone_spark::model::Sample<'_>| {
-            seen.samples += 1;
-            if sample.end != StackEnd::Root || sample.omitted > 0 {
-                return;
-            }
-            seen.whole += 1;
-            match sample.python {
-                PythonPart::None => {}
-                PythonPart::Torn => seen.torn += 1,
-                PythonPart::Frames { entries, .. } => {
-                    seen.with_python += 1;
-                    let placed = entries
-                        .iter()
-                        .filter(|entry| sample.native.iter().any(|frame| frame.cfa == entry.anchor));
-                    let placed = placed.count() as u64;
-                    seen.placed += placed;
-                    seen.unplaced += entries.len() as u64 - placed;
-                    seen.disordered += u64::from(!entries.is_sorted_by(|outer, inner| outer.anchor >= inner.anchor));
-                }
-            }
-        };
-        while source.drain(std::time::Duration::from_millis(100), &mut visit) {}
-        seen
-    });
-    let result = act();
-    sampler.stop();
-    (result, reader.join().unwrap())
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let mut judge = Judge::new(attribution);
+            while source.drain(Duration::from_millis(50), &mut |sample| judge.visit(sample)) {}
+            judge.verdicts
+        });
+        act();
+        sampler.stop();
+        reader.join().unwrap()
+    })
+}
+
+/// Finds out how this interpreter's frames lie in memory. Called with a code object by the function that it is of.
+unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
+    let python = PYTHON.get().unwrap();
+    let version = Runtime::discover().unwrap().version();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap(), numbers.next().unwrap());
+    // SAFETY: the lock is held; `co_qualname` is kept alive by the code object.
+    let name = unsafe {
+        let name = (python.PyObject_GetAttrString)(code, c"co_qualname".as_ptr());
+        (python.Py_DecRef)(name);
+        name
+    };
+    let (_, line) = python.true_frames().pop().unwrap();
+    truth::set_layout(Layout::find(python, version, code, name, line));
+    python.int(0)
+}
+
+/// Samples of the calling thread are judged from now on, or no longer.
+unsafe extern "C" fn watch_me(_module: Object, wanted: Object) -> Object {
+    let python = PYTHON.get().unwrap();
+    // SAFETY: the lock is held; the argument is a bool, which is an int.
+    let (wanted, state) = unsafe {
+        (
+            (python.PyLong_AsLong)(wanted) != 0,
+            (python.PyGILState_GetThisThreadState)(),
+        )
+    };
+    truth::watch(wanted.then_some(state as u64));
+    python.int(0)
+}
+
+/// Python's way through C++.
+fn add_through_cpp(python: &Interpreter) {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("through.so");
+    let status = Command::new("c++")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/through.cpp"))
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("there is no C++ compiler (c++): calls through C++ are NOT RUN");
+        python.run("def through_cpp(function):\n    return max([1], key=lambda _: function() or 0)");
+        return;
+    }
+    let library = std::ffi::CString::new(library.to_str().unwrap()).unwrap();
+    // SAFETY: the library's only initialisers are the C++ library's own; the function has this signature.
+    let through = unsafe {
+        let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
+        assert!(!handle.is_null(), "{:?}", std::ffi::CStr::from_ptr(libc::dlerror()));
+        let found = libc::dlsym(handle, c"through_cpp".as_ptr());
+        assert!(!found.is_null());
+        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Object, Object) -> Object>(found)
+    };
+    python.add_function_of_one(c"through_cpp", through);
 }
 
 /// The child: runs only when the parent asked for it.
@@ -151,7 +237,11 @@ fn child() {
     let python = Interpreter::start(&library);
     PYTHON.set(python).ok().unwrap();
     python.add_function(c"check", check);
+    python.add_function_of_one(c"learn", learn);
+    python.add_function_of_one(c"watch_me", watch_me);
+    add_through_cpp(&python);
     python.run(include_str!("programs/truth.py"));
+    python.run("learning()");
     // All libraries that the program needs are loaded before the unwinder looks at them.
     python.run(
         "import _asyncio, _json, _heapq, _bisect, _contextvars, _datetime, _struct, _random, _socket, select, math",
@@ -169,7 +259,9 @@ fn child() {
             attribution.anchor_distances()
         );
         python.run("everything()\non_threads()\neverything()");
-        let ((), sampled) = sample(|| python.run("unchecked(2)"));
+        // The second session shows that the first left nothing behind, and lasts.
+        let seconds = if round == 1 { 1 } else { seconds() };
+        let verdicts = sample(&attribution, || python.run(&format!("unchecked({seconds})")));
         let names = attribution
             .freeze()
             .into_iter()
@@ -177,22 +269,34 @@ fn child() {
             .collect();
         let figures = attribution.diagnostics();
         python.unlocked(|| attribution.detach()).unwrap();
-        let (checks, wrong) = judge(&names);
-        println!("{checks} checks, {} wrong; {sampled:?}; {figures:?}", wrong.len());
-        for text in wrong.iter().take(10) {
+        let (checks, wrong, entering) = judge(&names);
+        println!(
+            "{checks} checks, {} wrong, {entering} while entering; {figures:?}",
+            wrong.len()
+        );
+        println!("{verdicts:?}");
+        for text in wrong.iter().take(10).chain(&verdicts.texts) {
             println!("{text}");
         }
         assert!(checks > 2_000, "the program did not run");
         assert!(wrong.is_empty());
-        assert!(
-            sampled.with_python > 100 && sampled.placed > 1_000,
-            "the sampler did not run"
+        assert!(entering * 100 <= checks, "{entering}");
+        assert!(verdicts.judged > 500, "the sampler did not run");
+        assert!(verdicts.untold * 50 < verdicts.judged, "{verdicts:?}");
+        assert_eq!(verdicts.wrong, 0);
+        assert_eq!(
+            verdicts.places.len(),
+            1,
+            "all frames have the same place in their evaluation"
         );
-        assert_eq!((sampled.unplaced, sampled.disordered, sampled.torn), (0, 0, 0));
+        let poor = verdicts.torn + verdicts.without + verdicts.missing;
+        assert!(poor * 100 <= verdicts.judged, "{poor} samples lack their Python part");
         assert_eq!(figures.state, PythonState::Active);
         let audits = figures.audits;
         assert!(audits.made >= 5, "samples ask for audits: {audits:?}");
-        assert_eq!((audits.disagreed, audits.missing_frames), (0, 0), "{audits:?}");
+        assert_eq!(audits.disagreed, 0, "{audits:?}");
+        // See `all_but_entering`.
+        assert!(audits.missing_frames * 100 <= audits.made, "{audits:?}");
         python.run("import sys\nassert all(sys.monitoring.get_tool(i) is None for i in range(6))");
     }
     println!("child is done");

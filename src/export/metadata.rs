@@ -206,8 +206,16 @@ impl ProfileMetadata {
             "samples lost by reason": losses,
             "native stacks by how they end": ends,
             "signals passed to other handlers": sampler.foreign_signals,
-            "handler time, median nanoseconds": sampler.handler_median_nanos,
-            "handler time, 99th percentile nanoseconds": sampler.handler_p99_nanos,
+            "handler time, median nanoseconds": sampler.handler.median_nanos,
+            "handler time, 99th percentile nanoseconds": sampler.handler.p99_nanos,
+            "handler time by part, median and 99th percentile nanoseconds": {
+                "preparing": [sampler.handler_prepare.median_nanos, sampler.handler_prepare.p99_nanos],
+                "walking": [sampler.handler_walk.median_nanos, sampler.handler_walk.p99_nanos],
+                "Python and handing over": [sampler.handler_python.median_nanos, sampler.handler_python.p99_nanos],
+            },
+            "handler time, all runs, microseconds": sampler.handler_total_nanos / 1_000,
+            "native frames walked": sampler.frames_walked,
+            "unwinding rules derived": sampler.rules_derived,
         })
     }
 
@@ -234,6 +242,12 @@ impl ProfileMetadata {
         }
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
+        }
+        if python.subinterpreters > 0 {
+            map.insert(
+                "subinterpreters, shown natively".to_owned(),
+                python.subinterpreters.into(),
+            );
         }
         value
     }

@@ -38,7 +38,7 @@ impl Category {
 }
 
 /// A code object's metadata, read once when it was first seen. All texts are presentable: valid UTF-8, no control characters, bounded.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CodeInfo {
     /// The module's `__name__` at first sight, e.g. `my_plugin.main`.
     pub module: String,

@@ -187,10 +187,10 @@ impl Desk {
         thread.since = clock::monotonic();
     }
 
-    pub(super) fn publish_figures(&mut self) {
+    pub(super) fn publish_figures(&mut self, now_or_never: bool) {
         self.shared
             .figures
             .lock()
-            .clone_from(self.figures.complete(self.engine));
+            .clone_from(self.figures.complete(self.engine, now_or_never));
     }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
+use super::capture::Capture;
+use super::costs::Costs;
 use super::engine::Engine;
-use super::histogram::Histogram;
 use super::queue::{PythonKind, Stack};
 use crate::model::{SampleLoss, SamplerDiagnostics};
 
 /// See the module's text.
 pub(super) struct Figures {
     pub(super) counted: SamplerDiagnostics,
-    durations: Histogram,
+    costs: Costs,
     /// The engine counts over all sessions.
     foreign_before: u64,
 }
@@ -19,7 +20,7 @@ impl Figures {
     pub(super) fn new(engine: &Engine) -> Self {
         Figures {
             counted: SamplerDiagnostics::default(),
-            durations: Histogram::new(),
+            costs: Costs::new(),
             // Relaxed: a figure.
             foreign_before: engine.foreign.load(Ordering::Relaxed),
         }
@@ -42,10 +43,10 @@ impl Figures {
         self.counted.losses.add(reason, 1);
     }
 
-    /// The handler has run for so long.
-    pub(super) fn count_answer(&mut self, nanos: u64, cut_a_call: bool) {
-        self.durations.add(nanos);
-        self.counted.interrupted_calls += u64::from(cut_a_call);
+    /// The handler has run and left this.
+    pub(super) fn count_answer(&mut self, answer: &Capture) {
+        self.costs.add(&answer.marks, answer.frames.total());
+        self.counted.interrupted_calls += u64::from(answer.cut_a_call);
     }
 
     /// Counts a round. `late`: the next one was due before it had ended. `mean` is the measured distance of rounds so far, in nanoseconds.
@@ -67,11 +68,10 @@ impl Figures {
     }
 
     /// All up to now.
-    pub(super) fn complete(&mut self, engine: &Engine) -> &SamplerDiagnostics {
+    pub(super) fn complete(&mut self, engine: &Engine, now_or_never: bool) -> &SamplerDiagnostics {
         // Relaxed: a figure.
         self.counted.foreign_signals = engine.foreign.load(Ordering::Relaxed) - self.foreign_before;
-        self.counted.handler_median_nanos = self.durations.quantile(50);
-        self.counted.handler_p99_nanos = self.durations.quantile(99);
+        self.costs.complete(&mut self.counted, now_or_never);
         &self.counted
     }
 }

@@ -2,9 +2,11 @@
 #![allow(unsafe_code)]
 
 mod bounds;
+mod cache;
 mod cadence;
 mod capture;
 mod cfi;
+mod costs;
 mod desk;
 mod engine;
 mod expression;

@@ -96,6 +96,7 @@ impl Desk {
             _ => self.shared.queue.spare(),
         };
         let read = self.owner.reclaim(request.ticket, |capture| {
+            self.figures.count_answer(capture);
             stack.frames.clear();
             stack.entries.clear();
             stack.frames.extend(capture.frames.kept());
@@ -122,8 +123,6 @@ impl Desk {
             return false;
         };
         thread.open = None;
-        self.figures
-            .count_answer(answer.ended.since(answer.started), answer.cut_a_call);
         self.stacks.learn(thread, answer.sp, answer.control_block);
         let cut_at_cpu = answer.cut_a_call.then(|| task::cpu_nanos(thread.key.tid)).flatten();
         let (what, shown) = match answer.outcome {

@@ -69,7 +69,7 @@ impl Rounds {
                 self.round();
                 let late = cadence.advance(clock::monotonic());
                 self.desk.figures.count_round(late, cadence.mean());
-                self.desk.publish_figures();
+                self.desk.publish_figures(false);
             }
             let now = clock::monotonic();
             let until = [
@@ -109,7 +109,7 @@ impl Rounds {
     /// The look before the first round, so that whoever asks knows at once how many threads there are.
     pub(super) fn look_first(&mut self) {
         self.look_at_threads();
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 
     fn look_at_threads(&mut self) {
@@ -167,6 +167,6 @@ impl Rounds {
             }
             sleep::until(MonotonicNanos(clock::monotonic().0 + 50_000));
         }
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 }

@@ -1,7 +1,7 @@
 //! Start, freeze and stop of attribution.
 //!
 //! Everything that calls Python runs on a thread of its own ([`super::gil`]), one piece of work for each of the three. Stop order: events off, callbacks
-//! unregistered, tool id free, no thread inside a callback, and only then are code objects let go and memory used again.
+//! unregistered, tool id free, no thread inside a callback, and only then is memory used again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use super::api::{Api, Runtime};
 use super::calibrate::{Calibration, CalibrationError, StackWalk, calibrate};
 use super::callbacks::{make_calibration, make_callbacks, prepare};
-use super::codes::Kept;
 use super::context;
 use super::gil::{GilError, with_gil, with_gil_patiently, with_gil_soon};
 use super::layout::Layout;
 use super::live::{Live, nobody_inside};
 use super::monitoring::{Event, Tool, ToolError};
 use super::objects::{PythonError, Refs};
+use super::watcher::Watcher;
 use crate::limits::{CALLBACK_EXITS, SILENT_TOOL_CHECK_SECONDS, TOOL_CHECK_SECONDS};
 use crate::model::{CodeId, CodeInfo, EventCounts, PythonDiagnostics, PythonState};
 use crate::shadow::ShadowTable;
@@ -54,6 +54,8 @@ pub struct Attribution {
     live: Arc<Live>,
     /// `None` once it was given back.
     tool: Option<Arc<Mutex<Option<Tool>>>>,
+    /// As above.
+    watcher: Option<Watcher>,
     distances: [u64; Event::COUNT],
     watch: Arc<Watch>,
 }
@@ -94,10 +96,16 @@ pub fn attach(
     let attempt = with_gil(runtime.api, move || begin(runtime.api, table, &walk));
     let result = attempt.map_err(Reason::from).and_then(|result| result);
     match result {
-        Ok((live, tool, distances)) => Ok(Attribution {
+        Ok(Begun {
+            live,
+            tool,
+            watcher,
+            distances,
+        }) => Ok(Attribution {
             runtime,
             live,
             tool: Some(Arc::new(Mutex::new(Some(tool)))),
+            watcher: Some(watcher),
             distances,
             watch: Arc::new(Watch {
                 looked: Mutex::new(Looked {
@@ -116,7 +124,13 @@ pub fn attach(
     }
 }
 
-type Begun = (Arc<Live>, Tool, [u64; Event::COUNT]);
+/// What a session holds of the interpreter's.
+struct Begun {
+    live: Arc<Live>,
+    tool: Tool,
+    watcher: Watcher,
+    distances: [u64; Event::COUNT],
+}
 
 fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {
     if !nobody_inside() {
@@ -134,12 +148,25 @@ fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWal
 fn begin_with(refs: &mut Refs, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {
     let layout = Layout::gather(refs)?;
     let mut tool = Tool::take(refs)?;
+    // The reason is what matters; what cannot be given back either is the interpreter's doing.
+    let watcher = match Watcher::set(refs) {
+        Ok(watcher) => watcher,
+        Err(reason) => {
+            let _ = tool.free(refs);
+            return Err(reason.into());
+        }
+    };
     match begin_with_tool(refs, &mut tool, layout, table, walk) {
-        Ok((live, distances)) => Ok((live, tool, distances)),
+        Ok((live, distances)) => Ok(Begun {
+            live,
+            tool,
+            watcher,
+            distances,
+        }),
         Err(reason) => {
             Live::end();
-            // The reason is what matters; a tool that cannot be freed either is the interpreter's doing.
             let _ = tool.free(refs);
+            let _ = watcher.clear(refs);
             Err(reason)
         }
     }
@@ -184,6 +211,10 @@ impl Attribution {
             Some(reason) => PythonState::Degraded(reason),
             None => PythonState::Active,
         };
+        let (codes, living_codes) = {
+            let codes = self.live.codes.lock();
+            (codes.by_category(), codes.living() as u64)
+        };
         PythonDiagnostics {
             state,
             version: self.runtime.version.to_owned(),
@@ -197,8 +228,10 @@ impl Attribution {
             stale_dropped: shadow.stale_dropped,
             unmatched_leaves: shadow.unmatched_leaves,
             audits: self.live.audits.figures(),
-            codes: self.live.codes.lock().by_category(),
-            // Relaxed, all three: figures.
+            codes,
+            living_codes,
+            // Relaxed, all: figures.
+            subinterpreters: self.live.subinterpreters.load(Ordering::Relaxed),
             cache_misses: self.live.cache_misses.load(Ordering::Relaxed),
             registration_failures: self.live.registration_failures.load(Ordering::Relaxed),
             callback_failures: self.live.callback_failures.load(Ordering::Relaxed),
@@ -267,7 +300,7 @@ impl Attribution {
         }
     }
 
-    /// Ends it: monitoring off, tool id free, code objects let go. Runs here if this thread holds the interpreter's lock, else waits for it as long as
+    /// Ends it: monitoring off, tool id free. Runs here if this thread holds the interpreter's lock, else waits for it as long as
     /// it takes: monitoring must not stay on because other code kept the lock.
     ///
     /// # Errors
@@ -279,12 +312,13 @@ impl Attribution {
 
     fn end(&mut self) -> Result<(), AttachError> {
         let Some(tool) = self.tool.take() else { return Ok(()) };
-        let result = self.end_with(tool);
+        let watcher = self.watcher.take();
+        let result = self.end_with(tool, watcher);
         *ATTACHED.lock() = false;
         result.map_err(AttachError::from)
     }
 
-    fn end_with(&self, tool: Arc<Mutex<Option<Tool>>>) -> Result<(), Reason> {
+    fn end_with(&self, tool: Arc<Mutex<Option<Tool>>>, watcher: Option<Watcher>) -> Result<(), Reason> {
         let api = self.runtime.api;
         let live = Arc::clone(&self.live);
         // SeqCst, with the load in the visit. One that is at work needs the lock to come to its end.
@@ -302,12 +336,13 @@ impl Attribution {
             let tool = tool.lock().take();
             let freed = tool.map_or(Ok(()), |tool| tool.free(&mut refs));
             Live::end();
+            let cleared = watcher.map_or(Ok(()), |watcher| watcher.clear(&mut refs));
             refs.release();
-            (freed, let_go(api, &live))
+            (freed.and(cleared), let_go(&live))
         });
         let (freed, mut gone) = match freed {
             Err(GilError::NotRunning) => {
-                // The interpreter has ended and with it tool id, callbacks and code objects.
+                // The interpreter has ended and with it tool id, watcher and callbacks.
                 Live::end();
                 self.live.table.reset();
                 return Ok(());
@@ -321,7 +356,7 @@ impl Attribution {
             }
             self.pause();
             let live = Arc::clone(&self.live);
-            gone = with_gil_patiently(api, move || let_go(api, &live))?;
+            gone = with_gil_patiently(api, move || let_go(&live))?;
         }
         if !gone {
             return Err(Reason::StillInside);
@@ -344,6 +379,8 @@ impl Attribution {
 
 /// Asks whether our callbacks are in place, and stops trusting the shadow stacks when they are not. Needs the interpreter's lock.
 fn check(api: &'static Api, tool: &Mutex<Option<Tool>>, live: &Live) {
+    // Relaxed: a figure.
+    live.subinterpreters.fetch_max(api.subinterpreters(), Ordering::Relaxed);
     let mut refs = Refs::new(api);
     // Only references are counted with the lock on the tool held: the check itself calls Python, which others could wait behind.
     let handle = tool.lock().as_ref().map(|tool| tool.handle(&mut refs));
@@ -359,18 +396,13 @@ fn check(api: &'static Api, tool: &Mutex<Option<Tool>>, live: &Live) {
     refs.release();
 }
 
-/// Lets go what callbacks used, if none is running: code objects, contexts, shadow stacks. Needs the interpreter's lock.
-fn let_go(api: &'static Api, live: &Live) -> bool {
+/// Lets go what callbacks used, if none is running: contexts, shadow stacks. Needs the interpreter's lock.
+fn let_go(live: &Live) -> bool {
     if !nobody_inside() {
         return false;
     }
     context::end_session();
     live.table.reset();
-    let kept = live.codes.lock().give_up();
-    for Kept(code) in kept {
-        // SAFETY: the lock is held; each is a reference that a registration took.
-        unsafe { (api.Py_DecRef)(code) };
-    }
     true
 }
 

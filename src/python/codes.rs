@@ -1,11 +1,16 @@
 //! Code objects and their ids.
 //!
-//! A code object is known by its address. So that an address never stands for two code objects within a session, each one that has an id is
-//! kept alive by a reference until the session ends; [`crate::limits::CODE_OBJECTS`] bounds them.
+//! **Problem.** Callbacks know a code object by its address. Code dies (`exec`, reloaded plugins, lambdas made anew), and its address is given to other
+//! code. Keeping all of it alive would make that impossible, but a session may last for weeks.
+//!
+//! **Algorithm.** A code object's address is known while the object lives: [`super::watcher`] tells of its death. An id stands for what a profile shows
+//! of it, so code that is made again and again, and shows the same, has one id, and a loop of `exec` adds nothing.
+//!
+//! **Price.** Addresses take no more room than the living code objects themselves, of which they are a small part. Ids are never taken
+//! back, because samples hold them; [`crate::limits::CODE_OBJECTS`] bounds them.
 
 use std::collections::HashMap;
-
-use pyo3_ffi::PyObject;
+use std::sync::Arc;
 
 use crate::limits::CODE_OBJECTS;
 use crate::model::{Category, CodeId, CodeInfo};
@@ -14,41 +19,19 @@ use crate::model::{Category, CodeId, CodeInfo};
 /// held cannot wait for ever.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
+    /// Living code objects that were seen; [`CodeId::NONE`] for those that could have no id.
     by_address: HashMap<u64, CodeId>,
-    infos: Vec<CodeInfo>,
-    kept: Vec<Kept>,
+    by_info: HashMap<Arc<CodeInfo>, CodeId>,
+    infos: Vec<Arc<CodeInfo>>,
     by_category: [u32; Category::ALL.len()],
     /// No more are named: one could not be.
     closed: bool,
 }
 
-/// A reference that is ours.
-#[derive(Debug)]
-pub(super) struct Kept(pub(super) *mut PyObject);
-
-// SAFETY: the object is touched only with the interpreter's lock held, from whichever thread.
-unsafe impl Send for Kept {}
-
-/// What became of an insertion.
-#[derive(Debug)]
-pub(super) enum Insertion {
-    /// It has this id now.
-    New(CodeId),
-    /// Another thread was first; the reference is given back to the caller.
-    Known(CodeId, Kept),
-    /// There are too many; the reference is given back to the caller.
-    Full(Kept),
-}
-
 impl Codes {
-    /// The id of the code object at this address.
+    /// The id of the living code object at this address.
     pub(super) fn find(&self, address: u64) -> Option<CodeId> {
         self.by_address.get(&address).copied()
-    }
-
-    /// Whether there are as many as may be.
-    pub(super) fn is_full(&self) -> bool {
-        self.infos.len() >= CODE_OBJECTS
     }
 
     /// Names no more from now on; those that are named keep their names.
@@ -61,26 +44,42 @@ impl Codes {
         self.closed
     }
 
-    /// Names the code object at this address, which `kept` keeps alive.
-    pub(super) fn insert(&mut self, address: u64, kept: Kept, info: CodeInfo) -> Insertion {
-        if let Some(id) = self.find(address) {
-            return Insertion::Known(id, kept);
+    /// Names the code object at this address. [`CodeId::NONE`] when there are too many.
+    pub(super) fn insert(&mut self, address: u64, info: CodeInfo) -> CodeId {
+        let id = self.id_of(info);
+        self.by_address.insert(address, id);
+        id
+    }
+
+    fn id_of(&mut self, info: CodeInfo) -> CodeId {
+        if let Some(id) = self.by_info.get(&info) {
+            return *id;
         }
-        if self.is_full() {
-            return Insertion::Full(kept);
+        if self.closed || self.infos.len() >= CODE_OBJECTS {
+            return CodeId::NONE;
         }
         let of_its_kind = Category::ALL.iter().position(|category| *category == info.category);
         if let Some(count) = of_its_kind.and_then(|kind| self.by_category.get_mut(kind)) {
             *count += 1;
         }
-        self.infos.push(info);
-        self.kept.push(kept);
+        let info = Arc::new(info);
+        self.infos.push(Arc::clone(&info));
         let id = CodeId::new(self.infos.len() as u32);
-        self.by_address.insert(address, id);
-        Insertion::New(id)
+        self.by_info.insert(info, id);
+        id
     }
 
-    /// Counts by category, in the order of [`Category::ALL`].
+    /// The code object at this address dies. Whether it was known.
+    pub(super) fn forget(&mut self, address: u64) -> bool {
+        self.by_address.remove(&address).is_some()
+    }
+
+    /// Code objects that are alive and were seen.
+    pub(super) fn living(&self) -> usize {
+        self.by_address.len()
+    }
+
+    /// Counts of ids by category, in the order of [`Category::ALL`].
     pub(super) fn by_category(&self) -> [u32; Category::ALL.len()] {
         self.by_category
     }
@@ -88,13 +87,7 @@ impl Codes {
     /// All that are known, by id.
     pub(super) fn table(&self) -> Vec<(CodeId, CodeInfo)> {
         let ids = (1..).map(CodeId::new);
-        ids.zip(self.infos.iter().cloned()).collect()
-    }
-
-    /// Gives up all references, to be given back with the interpreter's lock held, and forgets the addresses.
-    pub(super) fn give_up(&mut self) -> Vec<Kept> {
-        self.by_address.clear();
-        std::mem::take(&mut self.kept)
+        ids.zip(self.infos.iter().map(|info| CodeInfo::clone(info))).collect()
     }
 }
 
@@ -102,48 +95,47 @@ impl Codes {
 mod tests {
     use super::*;
 
-    fn info(category: Category) -> CodeInfo {
+    fn info(first_line: u32, category: Category) -> CodeInfo {
         CodeInfo {
             module: "m".to_owned(),
             qualified_name: "f".to_owned(),
             file: "m.py".to_owned(),
-            first_line: 1,
+            first_line,
             category,
             plugin: None,
         }
     }
 
-    fn kept() -> Kept {
-        Kept(std::ptr::null_mut())
+    #[test]
+    fn ids_count_from_one_and_what_shows_the_same_is_one() {
+        let mut codes = Codes::default();
+        assert_eq!(codes.insert(10, info(1, Category::Plugin)).get(), 1);
+        assert_eq!(codes.insert(20, info(2, Category::Plugin)).get(), 2);
+        assert_eq!(codes.insert(30, info(1, Category::Plugin)).get(), 1);
+        assert_eq!(codes.find(30).map(CodeId::get), Some(1));
+        assert_eq!(codes.by_category(), [2, 0, 0, 0, 0]);
+        assert_eq!(codes.table().len(), 2);
     }
 
     #[test]
-    fn ids_count_from_one_and_the_first_insertion_wins() {
+    fn an_address_that_is_used_again_does_not_inherit() {
         let mut codes = Codes::default();
-        assert!(matches!(codes.insert(10, kept(), info(Category::Plugin)), Insertion::New(id) if id.get() == 1));
-        assert!(matches!(codes.insert(20, kept(), info(Category::Plugin)), Insertion::New(id) if id.get() == 2));
-        assert!(matches!(codes.insert(10, kept(), info(Category::Unknown)), Insertion::Known(id, _) if id.get() == 1));
-        assert_eq!(codes.find(20).map(CodeId::get), Some(2));
-        assert_eq!(codes.by_category(), [2, 0, 0, 0, 0]);
-        assert_eq!(codes.table().len(), 2);
-        assert_eq!(codes.give_up().len(), 2);
-        assert_eq!(codes.find(20), None);
-        assert_eq!(codes.table().len(), 2);
+        codes.insert(10, info(1, Category::Plugin));
+        assert!(codes.forget(10));
+        assert!(!codes.forget(10));
+        assert_eq!((codes.find(10), codes.living()), (None, 0));
+        assert_eq!(codes.insert(10, info(2, Category::Plugin)).get(), 2);
+        assert_eq!(codes.table().len(), 2, "samples may still hold the first id");
     }
 
     #[test]
     fn a_full_table_takes_no_more_and_keeps_what_it_has() {
         let mut codes = Codes::default();
-        for address in 1..=CODE_OBJECTS as u64 {
-            assert!(matches!(
-                codes.insert(address, kept(), info(Category::Unknown)),
-                Insertion::New(_)
-            ));
+        for line in 1..=CODE_OBJECTS as u32 {
+            codes.insert(u64::from(line), info(line, Category::Unknown));
         }
-        assert!(matches!(
-            codes.insert(u64::MAX, kept(), info(Category::Unknown)),
-            Insertion::Full(_)
-        ));
+        assert_eq!(codes.insert(u64::MAX, info(0, Category::Unknown)), CodeId::NONE);
+        assert_eq!(codes.insert(u64::MAX - 1, info(7, Category::Unknown)).get(), 7);
         assert_eq!(codes.find(1).map(CodeId::get), Some(1));
     }
 }

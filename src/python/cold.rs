@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3_ffi::{PyFrameObject, PyObject};
 
 use super::audit::{Running, audit, each_frame, is_generator, place};
-use super::codes::{Insertion, Kept};
 use super::context::{Context, tag};
 use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
@@ -129,7 +128,7 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
     }
     add_one(&live.cache_misses);
     let known = live.codes.lock().find(address);
-    let id = known.unwrap_or_else(|| {
+    let id = known.or_else(|| {
         let id = if context.begin_registration() {
             register(live, code, frame)
         } else {
@@ -140,22 +139,28 @@ fn look_up(live: &Live, context: &Context, code: *mut PyObject, frame: Option<*m
             None
         };
         context.end_registration();
-        id.unwrap_or_else(|| {
+        id
+    });
+    match id {
+        Some(id) => {
+            context.remember(address, EntryCode::new(id, tag(address)));
+            id
+        }
+        // Not remembered: nobody would tell when something else is at the address.
+        None => {
             add_one(&live.registration_failures);
             CodeId::NONE
-        })
-    });
-    context.remember(address, EntryCode::new(id, tag(address)));
-    id
+        }
+    }
 }
 
-/// From now on no function is named that has no name yet, and the session says why. A table with holes that nobody can tell would be worth less.
+/// From now on no function is named that has no name yet, and the session says why: a table with holes that nobody can tell would be worth less.
 fn refuse(live: &Live, why: impl Into<String>) {
     live.codes.lock().close();
     live.degrade(why);
 }
 
-/// Gives a code object an id; `None` when it cannot have one.
+/// Gives a code object an id; `None` when that cannot be done now.
 fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>) -> Option<CodeId> {
     let api = live.api;
     // SAFETY: the lock is held; both objects are alive.
@@ -163,17 +168,6 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
         // SAFETY: the lock is held.
         unsafe { (api.PyErr_Clear)() };
         add_one(&live.callback_failures);
-        return None;
-    }
-    // Then nothing is read, let alone kept.
-    let (closed, full) = {
-        let codes = live.codes.lock();
-        (codes.is_closed(), codes.is_full())
-    };
-    if full && !closed {
-        refuse_full(live);
-    }
-    if full || closed {
         return None;
     }
     let module = module_of(live, code, frame);
@@ -194,29 +188,22 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
         );
         return None;
     };
-    // SAFETY: the lock is held and the object is alive.
-    unsafe { (api.Py_IncRef)(code) };
-    let insertion = live.codes.lock().insert(code.addr() as u64, Kept(code), info);
-    let (id, unused) = match insertion {
-        Insertion::New(id) => (Some(id), None),
-        Insertion::Known(id, kept) => (Some(id), Some(kept)),
-        Insertion::Full(kept) => {
-            refuse_full(live);
-            (None, Some(kept))
-        }
+    let (id, was_closed) = {
+        let mut codes = live.codes.lock();
+        (codes.insert(code.addr() as u64, info), codes.is_closed())
     };
-    if let Some(Kept(code)) = unused {
-        // SAFETY: the reference that was just taken.
-        unsafe { (api.Py_DecRef)(code) };
+    if id == CodeId::NONE {
+        add_one(&live.registration_failures);
+        if !was_closed {
+            refuse(
+                live,
+                format!(
+                    "this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"
+                ),
+            );
+        }
     }
-    id
-}
-
-fn refuse_full(live: &Live) {
-    refuse(
-        live,
-        format!("this server ran more than {CODE_OBJECTS} different Python functions; those seen later have no name"),
-    );
+    Some(id)
 }
 
 fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {

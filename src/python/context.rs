@@ -18,7 +18,7 @@ use crate::shadow::{EntryCode, ShadowStack};
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Context {
-    /// By [`place`]: two code objects, the newest first. Each is its address and what its entry on the shadow stack says. First, as that spares
+    /// By [`place`]: two code objects. Each is its address and what its entry on the shadow stack says. First, as that spares
     /// an addition.
     cache: [[[AtomicU64; 2]; 2]; CODE_CACHE / 2],
     /// Address of the session's mark; 0 for no session.
@@ -216,27 +216,33 @@ impl Context {
     /// What the entry of the code object at this address says, if that is known.
     #[inline(always)]
     pub(super) fn cached(&self, code: u64) -> Option<EntryCode> {
-        let [newest, older] = &self.cache[place(code)];
-        // Relaxed, all: this thread's own.
-        let pair = if newest[0].load(Ordering::Relaxed) == code {
-            newest
-        } else if older[0].load(Ordering::Relaxed) == code {
-            older
+        let [first, second] = &self.cache[place(code)];
+        // Relaxed, all: this thread's own, or taken out by `forget`.
+        let pair = if first[0].load(Ordering::Relaxed) == code {
+            first
+        } else if second[0].load(Ordering::Relaxed) == code {
+            second
         } else {
             return None;
         };
         Some(EntryCode::from_bits(pair[1].load(Ordering::Relaxed)))
     }
 
+    /// Where there is room, or else in the place of one of the two, which stays where it is: moving it could bring back what another thread
+    /// forgets at the same time.
     pub(super) fn remember(&self, code: u64, entry: EntryCode) {
-        let [newest, older] = &self.cache[place(code)];
+        let [first, second] = &self.cache[place(code)];
         // Relaxed, all: this thread's own. In the shared context of refused threads two threads may mix their pairs; there the words reach a
         // stack that ignores them.
-        for (old, new) in older.iter().zip(newest) {
-            old.store(new.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        newest[0].store(code, Ordering::Relaxed);
-        newest[1].store(entry.to_bits(), Ordering::Relaxed);
+        let is_free = |pair: &[AtomicU64; 2]| pair[0].load(Ordering::Relaxed) == 0;
+        let pair = match (is_free(first), is_free(second)) {
+            (true, _) => first,
+            (false, true) => second,
+            (false, false) if entry.code().get().is_multiple_of(2) => first,
+            (false, false) => second,
+        };
+        pair[0].store(code, Ordering::Relaxed);
+        pair[1].store(entry.to_bits(), Ordering::Relaxed);
     }
 
     /// Begins a registration; `false` when too many are running inside each other.
@@ -248,6 +254,21 @@ impl Context {
     pub(super) fn end_registration(&self) {
         // Relaxed: this thread's own.
         self.nested.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes the code object at this address, which dies, out of all caches of the session with this mark.
+pub(super) fn forget(session: usize, code: u64) {
+    for context in CONTEXTS
+        .iter()
+        .chain([&REFUSED])
+        .filter(|context| context.is_in(session))
+    {
+        // Relaxed: in a free-threaded build the context's thread may put another code object there at the same time, and then that one stays; nobody
+        // asks for this one, as a running function keeps its code object alive. What gives the address to a new object orders this before it.
+        for [cached, _] in &context.cache[place(code)] {
+            let _ = cached.compare_exchange(code, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 }
 

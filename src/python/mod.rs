@@ -15,6 +15,7 @@
 //! | `audit` | the interpreter's own frames: a new thread's, and those that a shadow stack is compared with |
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
+//! | `watcher` | notice of the death of code objects |
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach` | start, freeze, stop |
@@ -35,6 +36,7 @@ mod live;
 mod monitoring;
 mod objects;
 mod text;
+mod watcher;
 
 pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, Attribution, attach};

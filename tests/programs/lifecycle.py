@@ -71,13 +71,37 @@ def odd():
         types.FunctionType(changed, {"__name__": name})()
 
 
-# References to code objects before and after sessions.
+# References to code objects before, in and after sessions.
 def counted():
     return 1
 
 
 def references():
     return sys.getrefcount(counted.__code__)
+
+
+# Code that is made and dies all the time, so that its addresses are used again, by code of another name.
+def made_anew(times, look):
+    import weakref
+
+    addresses, dead = set(), None
+    for n in range(times):
+        assert dead is None or dead() is None, "the session keeps dead code alive"
+        name = "made_%d" % (n % 97)
+        code = compile("def %s(n):\n    look()\n    return n and %s(n - 1)\n%s(2)" % (name, name, name), "<made>", "exec")
+        addresses.add(id(code.co_consts[0]))
+        space = {"look": look}
+        exec(code, space)
+        dead = weakref.ref(code)
+        del code
+        # The function and its globals refer to each other.
+        space.clear()
+    assert len(addresses) < times / 2, "no address was used again: this test shows nothing"
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
 
 
 # Our callbacks in the hands of others.
@@ -144,6 +168,79 @@ def delegate():
     next(g)
     g.throw(KeyError)
     look()
+
+
+# A tracing function that raises when a function is called: the interpreter tells it first, and then nobody else of the call.
+def raising_trace():
+    def victim():
+        assert False, "it never begins"
+
+    def trace(frame, event, argument):
+        raise ValueError
+
+    for _ in range(100):
+        sys.settrace(trace)
+        try:
+            victim()
+        except ValueError:
+            pass
+        check_lost()
+    look()
+
+
+# Another interpreter's code, with a monitoring tool of its own.
+def in_a_subinterpreter():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    import textwrap
+
+    def run(number, source):
+        failed = interpreters.run_string(number, textwrap.dedent(source))
+        assert failed is None, failed
+
+    number = interpreters.create()
+    run(number, '''
+        import sys
+        M = sys.monitoring
+        assert [M.get_tool(i) for i in range(6)] == [None] * 6, "ours is not theirs"
+        M.use_tool_id(2, "theirs")
+        seen = []
+        M.register_callback(2, M.events.PY_START, lambda code, offset: seen.append(code))
+        M.set_events(2, M.events.PY_START)
+        def count(n):
+            return n and count(n - 1)
+        for _ in range(1000):
+            count(5)
+        assert len(seen) >= 6000, len(seen)
+    ''')
+    look()
+    return interpreters, number
+
+
+def leave_the_subinterpreter(interpreters, number):
+    interpreters.run_string(number, "for _ in range(100): count(5)\nassert len(seen) >= 6600")
+    interpreters.destroy(number)
+
+
+# What an audit costs: `ask` wants one at the next call.
+def nanoseconds_of_an_audit(depth):
+    import time
+
+    def timed(wanted):
+        best = 1 << 60
+        for _ in range(20):
+            begin = time.perf_counter_ns()
+            for _ in range(200):
+                wanted()
+                leaf(1)
+            best = min(best, time.perf_counter_ns() - begin)
+        return best / 200
+
+    if depth:
+        return nanoseconds_of_an_audit(depth - 1)
+    return timed(ask) - timed(ask_not)
 
 
 # Eight busy threads.

@@ -342,7 +342,7 @@ def asynchronous():
         loop.call_soon(check)
         loop.call_soon(lambda: check())
         event = asyncio.Event()
-        waiting = [asyncio.create_task(cancelled(event)) for _ in range(10)]
+        waiting = [asyncio.create_task(cancelled(event)) for _ in range(100)]
         await asyncio.gather(*[nested(5) for _ in range(10)], reading(), managing())
         for task in waiting:
             task.cancel()
@@ -360,7 +360,102 @@ def asynchronous():
     check()
 
 
-KINDS = [sorting, parsing, substituting, generators, collected, exceptions, objects, dynamic, recursion, asynchronous]
+def languages():
+    def innermost():
+        check()
+
+    def from_cpp():
+        check()
+        sorted([2, 1], key=lambda n: (innermost(), n)[1])
+
+    def from_c(n):
+        check()
+        if n:
+            through_cpp(from_cpp)
+        else:
+            through_cpp(lambda: from_c(1))
+        return n
+
+    max([1, 0], key=from_c)
+
+    def raising():
+        check()
+        raise KeyError
+
+    try:
+        through_cpp(lambda: max([1], key=lambda n: through_cpp(raising)))
+    except KeyError:
+        check()
+
+
+def decorators():
+    def counting(function):
+        check()
+
+        @functools.wraps(function)
+        def counted(*arguments):
+            check()
+            return function(*arguments)
+
+        return counted
+
+    class Memory:
+        def __init__(self, function):
+            check()
+            self.function = function
+
+        def __call__(self, *arguments):
+            check()
+            return self.function(*arguments)
+
+        def __get__(self, instance, owner):
+            check()
+            return functools.partial(self, instance)
+
+    class Decorated:
+        @counting
+        @Memory
+        def method(self, n):
+            check()
+            return n and self.again(n - 1)
+
+        @Memory
+        @counting
+        def again(self, n):
+            return self.method(n)
+
+        @classmethod
+        @counting
+        def made(cls):
+            check()
+            return cls()
+
+        @staticmethod
+        @counting
+        def apart(n):
+            return [check() for _ in range(n)]
+
+        @functools.cached_property
+        def once(self):
+            check()
+            return 1
+
+    decorated = Decorated.made()
+    decorated.method(5)
+    decorated.apart(2)
+    decorated.once
+    decorated.once
+
+
+KINDS = [languages, decorators, sorting, parsing, substituting, generators, collected, exceptions, objects, dynamic, recursion, asynchronous]
+
+
+def learning():
+    # Its name and its qualified name differ.
+    def inner():
+        learn(inner.__code__)
+
+    inner()
 
 
 def everything():
@@ -378,14 +473,25 @@ def on_threads():
 
 
 def unchecked(seconds):
-    """The same as fast as it goes, for a sampler to look at."""
+    """The same as fast as it goes, on three threads, for a sampler to look at."""
     import time
 
     global check
     checking, check = check, lambda: None
-    try:
-        end = time.monotonic() + seconds
+    end = time.monotonic() + seconds
+
+    def until_the_end():
+        watch_me(True)
         while time.monotonic() < end:
             everything()
+        watch_me(False)
+
+    threads = [threading.Thread(target=until_the_end) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        until_the_end()
     finally:
         check = checking
+        for thread in threads:
+            thread.join()

@@ -10,7 +10,7 @@ macro_rules! functions {
         #[allow(non_snake_case, dead_code)]
         #[derive(Clone, Copy)]
         pub struct Interpreter {
-            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            $(#[allow(dead_code)] pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
         impl Interpreter {
             #[allow(non_snake_case)]
@@ -43,9 +43,12 @@ functions! {
     fn PyCFunction_NewEx(*const MethodDef, Object, Object) -> Object;
     fn PyUnicode_AsUTF8(Object) -> *const c_char;
     fn PyLong_FromLong(std::ffi::c_long) -> Object;
+    fn PyLong_AsLong(Object) -> std::ffi::c_long;
+    fn PyGILState_GetThisThreadState() -> *mut c_void;
     fn PyEval_GetFrame() -> Object;
     fn PyFrame_GetBack(Object) -> Object;
     fn PyFrame_GetCode(Object) -> Object;
+    fn PyFrame_GetLineNumber(Object) -> c_int;
     fn Py_IncRef(Object);
     fn Py_DecRef(Object);
 }
@@ -86,6 +89,16 @@ impl Interpreter {
         method: unsafe extern "C" fn(Object, Object) -> Object,
     ) {
         self.add(name, method, 0x80);
+    }
+
+    /// Adds a function with one argument (`METH_O`) to `__main__`.
+    #[allow(dead_code)]
+    pub fn add_function_of_one(
+        &self,
+        name: &'static std::ffi::CStr,
+        method: unsafe extern "C" fn(Object, Object) -> Object,
+    ) {
+        self.add(name, method, 8);
     }
 
     fn add(&self, name: &'static std::ffi::CStr, method: unsafe extern "C" fn(Object, Object) -> Object, flags: c_int) {
@@ -133,6 +146,18 @@ impl Interpreter {
     /// Qualified names of the running Python functions, outermost first.
     #[allow(dead_code)]
     pub fn true_stack(&self) -> Vec<String> {
+        self.true_frames().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Qualified names and first lines of the running Python functions, outermost first.
+    #[allow(dead_code)]
+    pub fn true_frames(&self) -> Vec<(String, u32)> {
+        let frames = self.true_frames_and_lines();
+        frames.into_iter().map(|(name, first, _)| (name, first)).collect()
+    }
+
+    /// The same with the line that each function has come to.
+    pub fn true_frames_and_lines(&self) -> Vec<(String, u32, u32)> {
         let mut names = Vec::new();
         // SAFETY: the lock is held; the first frame is borrowed, the others are new references.
         unsafe {
@@ -141,12 +166,16 @@ impl Interpreter {
             while !frame.is_null() {
                 let code = (self.PyFrame_GetCode)(frame);
                 let name = (self.PyObject_GetAttrString)(code, c"co_qualname".as_ptr());
-                names.push(
+                let line = (self.PyObject_GetAttrString)(code, c"co_firstlineno".as_ptr());
+                names.push((
                     std::ffi::CStr::from_ptr((self.PyUnicode_AsUTF8)(name))
                         .to_str()
                         .unwrap()
                         .to_owned(),
-                );
+                    (self.PyLong_AsLong)(line) as u32,
+                    (self.PyFrame_GetLineNumber)(frame) as u32,
+                ));
+                (self.Py_DecRef)(line);
                 (self.Py_DecRef)(name);
                 (self.Py_DecRef)(code);
                 let back = (self.PyFrame_GetBack)(frame);

@@ -9,7 +9,7 @@ pub struct Python {
     #[allow(dead_code)] // Each program that uses this file uses its own part.
     pub version: String,
     pub library: PathBuf,
-    /// The program, where there is one that runs as it is.
+    /// The program.
     pub executable: Option<PathBuf>,
     pub home: PathBuf,
     /// For a Python that brings its own C library: the loader and the folder to run programs with.
@@ -58,10 +58,11 @@ fn unpacked(tree: &Path, minor: &str) -> Option<Python> {
     let libraries = tree.join("usr/lib/x86_64-linux-gnu");
     let loader = libraries.join("ld-linux-x86-64.so.2");
     let library = libraries.join(format!("libpython{minor}.so.1.0"));
+    let executable = tree.join(format!("usr/bin/python{minor}"));
     (loader.exists() && library.exists()).then(|| Python {
         version: minor.to_owned(),
         library,
-        executable: None,
+        executable: executable.exists().then_some(executable),
         home: tree.join("usr"),
         loader: Some((loader, libraries)),
     })
@@ -111,17 +112,31 @@ pub fn child_of(python: &Python) -> Command {
     command
 }
 
-/// Runs the test `child` of this binary in a process of its own for every CPython from 3.12 on that is there, at least one. A child ends by
+/// The versions to test: all that have `sys.monitoring`, or the one that `SPARK_TEST_PYTHON` names.
+pub fn wanted() -> Vec<&'static str> {
+    let one = std::env::var("SPARK_TEST_PYTHON").ok();
+    let all = ["3.12", "3.13", "3.14", "3.15"].into_iter();
+    all.filter(|minor| one.as_deref().is_none_or(|one| one == *minor))
+        .collect()
+}
+
+/// Runs the test `child` of this binary in a process of its own for every CPython of [`wanted`] that is there, at least one. A child ends by
 /// printing "child is done".
 #[allow(dead_code)]
 pub fn in_children() {
+    in_children_with(&[]);
+}
+
+/// The same with variables in the children's environment.
+#[allow(dead_code)]
+pub fn in_children_with(environment: &[(&str, &str)]) {
     let mut ran = 0;
-    for minor in ["3.12", "3.13", "3.14", "3.15"] {
+    for minor in wanted() {
         let Some(python) = find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;
         };
-        let output = child_of(&python).output().unwrap();
+        let output = child_of(&python).envs(environment.iter().copied()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         println!(
             "--- {}\n{text}\n{}",

@@ -6,7 +6,7 @@ use crate::error::{Error, FileContext, Result};
 use crate::find::{self, Candidate};
 use crate::plugins;
 use crate::progress::note;
-use crate::python::Python;
+use crate::python::{Origin, Python};
 use crate::server_builder::ServerBuilder;
 use crate::version::PythonVersion;
 use std::env;
@@ -134,6 +134,18 @@ impl Lab {
         }
         let _lock = self.lock()?;
         debian::fetch(self, version)
+    }
+
+    /// Makes sure that a Python has CPython's own tests, where that can be done: one that was fetched gets them, another has them or has not.
+    ///
+    /// # Errors
+    /// If they are not cached and cannot be downloaded.
+    pub fn own_tests(&self, python: &Python) -> Result<()> {
+        if python.origin != Origin::Fetched {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        debian::fetch_own_tests(self, python.version)
     }
 
     /// The Python to use when no version is asked for: `SPARK_PYTHON`, else the newest of this machine with `sys.monitoring`, else Debian's 3.13.

@@ -8,7 +8,11 @@ use std::process::{Command, ExitCode};
 pub(super) fn run(arguments: Vec<String>) -> Outcome {
     Arguments::new("bench", arguments).finish()?;
     let lab = Lab::open()?;
-    for (bench, file) in [("native", "bench.json"), ("profile", "bench-profile.json")] {
+    for (bench, file) in [
+        ("native", "bench.json"),
+        ("server", "bench-server.json"),
+        ("profile", "bench-profile.json"),
+    ] {
         let json = lab.target().join(file);
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
