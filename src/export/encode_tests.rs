@@ -644,10 +644,18 @@ proptest! {
         snapshot.windows.resize(4, WindowStats::default());
         let mut metadata = metadata();
         metadata.view.show_interpreter = show_interpreter;
-        let data = encoded(&snapshot, &metadata);
+        let mut profile = encode(&snapshot, &mut Names(names), &metadata);
+        let data = decoded(&profile);
         prop_assert_eq!(violations(&data), Vec::<String>::new());
         let expected: Vec<f64> = totals.iter().map(|nanos| *nanos as f64 / 1e6).collect();
         prop_assert_eq!(&data.threads[0].times, &expected);
         prop_assert_eq!(encoded(&snapshot, &metadata).encode_to_vec(), data.encode_to_vec());
+
+        // Nothing fits into this: as much is folded as can be.
+        crate::export::fold(&mut profile, 1);
+        let folded = decoded(&profile);
+        prop_assert_eq!(violations(&folded), Vec::<String>::new());
+        prop_assert_eq!(&folded.threads[0].times, &expected);
+        prop_assert!(folded.threads[0].children.len() <= data.threads[0].children.len());
     }
 }

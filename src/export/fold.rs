@@ -22,39 +22,63 @@ use super::write::{write, written_bytes};
 use crate::limits::{FOLD_ROUNDS, PROFILE_BYTES};
 
 /// Compressed bytes of a time that is not zero, about. A zero hardly takes any.
-const TIME_BYTES: i64 = 6;
+const TIME_BYTES: u64 = 6;
 
 /// Compressed bytes of a frame without its times, about.
-const FRAME_BYTES: i64 = 12;
+const FRAME_BYTES: u64 = 12;
 
 /// Of what would fit, aimed at: names compress unevenly, and a second round costs more than it brings.
 const AIM: f64 = 0.95;
 
+/// What frames are compared by: nanoseconds, and for equal ones the place among all frames, at which a caller stands behind what it calls. So a caller is
+/// never less than what it calls, and no two are equal.
+type Time = (u64, u32);
+
 /// A frame's time and what it weighs in the size that is too large.
 #[derive(Clone, Copy)]
 struct Weight {
-    nanos: u64,
-    /// Less than nothing for the last of a caller's frames that stays: no other has to stand for it then.
-    bytes: i64,
+    time: Time,
+    /// Of the frame itself.
+    bytes: u64,
+    /// Of the frame that stands for those of its callees that are folded: at least as much as the least of them.
+    stand_in: u64,
+    /// It is the least of its caller's: when it stays, all of them do, and it takes the place of the one that stood for it.
+    is_least: bool,
+}
+
+/// The size that is too large.
+#[derive(Clone, Copy)]
+enum Size {
+    /// On the network.
+    Gzip,
+    /// In the viewer's page.
+    Raw,
+}
+
+/// Too large in this size, of which this part fits, 0 to 1.
+struct Excess {
+    size: Size,
+    part: f64,
 }
 
 /// Folds the smallest frames of a profile that is larger than `limit` bytes as gzip, and says how many it folded; 0 when it fits.
 pub fn fold(profile: &mut Profile, limit: u64) -> u64 {
     for _ in 0..FOLD_ROUNDS {
-        let Some(part) = part_that_fits(profile, limit) else {
-            break;
-        };
-        fold_to(profile, part * AIM);
+        let Some(excess) = excess(profile, limit) else { break };
+        fold_to(profile, &excess);
     }
     let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes());
     nodes.map(|node| u64::from(node.folded)).sum()
 }
 
-/// How much of the profile fits, 0 to 1; `None` when all of it does.
-fn part_that_fits(profile: &Profile, limit: u64) -> Option<f64> {
+/// In what the profile is too large; `None` when it fits.
+fn excess(profile: &Profile, limit: u64) -> Option<Excess> {
     let raw = written_bytes(profile);
     if raw > PROFILE_BYTES {
-        return Some(PROFILE_BYTES as f64 / raw as f64);
+        return Some(Excess {
+            size: Size::Raw,
+            part: PROFILE_BYTES as f64 / raw as f64,
+        });
     }
     // Compressed it is never noticeably larger.
     if raw <= limit {
@@ -62,10 +86,12 @@ fn part_that_fits(profile: &Profile, limit: u64) -> Option<f64> {
     }
     let mut gzip = GzEncoder::new(Counter(0), Compression::fast());
     // A counter takes everything.
-    let size = write(profile, &mut gzip)
-        .and_then(|()| gzip.finish())
-        .map_or(u64::MAX, |counter| counter.0);
-    (size > limit).then(|| limit as f64 / size as f64)
+    let written = write(profile, &mut gzip).and_then(|()| gzip.finish());
+    let size = written.map_or(u64::MAX, |counter| counter.0);
+    (size > limit).then(|| Excess {
+        size: Size::Gzip,
+        part: limit as f64 / size as f64,
+    })
 }
 
 /// Counts bytes of the profile as gzip, at the setting that is fast: no other makes it larger.
@@ -82,55 +108,64 @@ impl Write for Counter {
     }
 }
 
-/// Folds the smallest frames so that about `part` of the size stays.
-fn fold_to(profile: &mut Profile, part: f64) {
+/// Folds the smallest frames so that about as much stays as fits.
+fn fold_to(profile: &mut Profile, excess: &Excess) {
     let windows = profile.windows();
+    let mut first = 0;
     let weights: Vec<Vec<Weight>> = profile
         .threads
         .iter()
-        .map(|thread| weigh(&thread.tree, windows))
+        .map(|thread| {
+            let weights = weigh(&thread.tree, windows, first, excess.size);
+            first += weights.len() as u32;
+            weights
+        })
         .collect();
-    let bound = bound(weights.iter().flatten().copied().collect(), part);
+    let bound = bound(weights.iter().flatten().copied().collect(), excess.part * AIM);
     for (thread, weights) in profile.threads.iter_mut().zip(&weights) {
         thread.tree = fold_tree(&thread.tree, weights, windows, bound);
     }
 }
 
-fn weigh(tree: &OrderedTree, windows: usize) -> Vec<Weight> {
+/// Weights of the frames of a tree, whose first one has the place `first` among all.
+fn weigh(tree: &OrderedTree, windows: usize, first: u32, size: Size) -> Vec<Weight> {
     let mut weights: Vec<Weight> = Vec::with_capacity(tree.nodes().len());
     tree.walk_all(windows, |visit| {
-        let times = visit.nanos.iter().filter(|nanos| **nanos > 0).count() as i64;
-        let mut bytes = FRAME_BYTES + TIME_BYTES * times;
-        // As long as not all that it calls stay, one frame stands for the others.
-        let time_of = |place: &&u32| weights.get(**place as usize).map(|weight| weight.nanos);
-        if let Some(last) = visit.children.iter().min_by_key(time_of)
-            && let Some(last) = weights.get_mut(*last as usize)
-        {
-            let stand_in = FRAME_BYTES + TIME_BYTES * times / 2;
-            last.bytes -= stand_in;
-            bytes += stand_in;
+        let bytes = match size {
+            Size::Gzip => FRAME_BYTES + TIME_BYTES * visit.nanos.iter().filter(|nanos| **nanos > 0).count() as u64,
+            Size::Raw => FRAME_BYTES + 8 * windows as u64,
+        };
+        let time_of = |place: &&u32| weights.get(**place as usize).map(|weight| weight.time);
+        let least = visit.children.iter().min_by_key(time_of);
+        let mut stand_in = 0;
+        if let Some(least) = least.and_then(|place| weights.get_mut(*place as usize)) {
+            least.is_least = true;
+            stand_in = least.bytes;
         }
         weights.push(Weight {
-            nanos: visit.nanos.iter().sum(),
+            time: (visit.nanos.iter().sum(), first + weights.len() as u32),
             bytes,
+            stand_in,
+            is_least: false,
         });
     });
     weights
 }
 
 /// The least time of a frame that stays when about `part` of the size is to stay.
-fn bound(mut weights: Vec<Weight>, part: f64) -> u64 {
-    weights.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.nanos));
-    let all: i64 = weights.iter().map(|weight| weight.bytes).sum();
-    let mut left = (all as f64 * part) as i64;
+fn bound(mut weights: Vec<Weight>, part: f64) -> Time {
+    weights.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.time));
+    let more = |weight: &Weight| weight.stand_in + if weight.is_least { 0 } else { weight.bytes };
+    let all: u64 = weights.iter().map(more).sum();
+    let mut left = (all as f64 * part) as u64;
     for weight in weights {
-        left -= weight.bytes;
-        if left < 0 {
-            // Frames of the same time go together.
-            return weight.nanos.saturating_add(1);
+        match left.checked_sub(more(&weight)) {
+            Some(less) => left = less,
+            // The first one that is folded.
+            None => return (weight.time.0, weight.time.1 + 1),
         }
     }
-    0
+    (0, 0)
 }
 
 /// A frame whose caller has not come yet.
@@ -142,8 +177,8 @@ struct Open {
     folded: u32,
 }
 
-/// The tree with what takes less than `bound` nanoseconds folded, and with what was folded before under the same callers.
-fn fold_tree(tree: &OrderedTree, weights: &[Weight], windows: usize, bound: u64) -> OrderedTree {
+/// The tree with what is less than `bound` folded, and with what was folded before under the same callers.
+fn fold_tree(tree: &OrderedTree, weights: &[Weight], windows: usize, bound: Time) -> OrderedTree {
     let mut result = OrderedTree::new(tree.bare().to_vec());
     let mut open: Vec<Open> = Vec::new();
     let mut sums = vec![0; windows];
@@ -169,7 +204,7 @@ fn fold_tree(tree: &OrderedTree, weights: &[Weight], windows: usize, bound: u64)
         let callees = open.get(first_callee..).unwrap_or_default();
         let begin = callees.first().map_or(index, |callee| callee.frames.start);
         // What a frame calls takes no longer than it: below a folded one all are folded.
-        let folded = if node.name == FOLDED || weight.nanos < bound {
+        let folded = if node.name == FOLDED || weight.time < bound {
             let below: u32 = callees.iter().map(|callee| callee.folded).sum();
             below + node.folded.max(1)
         } else {

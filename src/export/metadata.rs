@@ -243,6 +243,12 @@ impl ProfileMetadata {
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
         }
+        if python.subinterpreters > 0 {
+            map.insert(
+                "subinterpreters, shown natively".to_owned(),
+                python.subinterpreters.into(),
+            );
+        }
         value
     }
 
