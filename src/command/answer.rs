@@ -1,11 +1,11 @@
 //! The wording of everything that is said.
 
 use super::clean::clean_text;
-use super::figures::{count, counted, duration, interval, place, size};
+use super::figures::{count, counted, duration, interval, place, share, size};
 use super::line::Line;
 use super::parse::ParseError;
 use crate::limits;
-use crate::model::{PythonDiagnostics, PythonState, SampleLoss};
+use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use crate::session::{Notice, Refusal, Requester, RunningInfo, SessionInfo};
 
 const START: &str = "/spark profiler start";
@@ -135,7 +135,7 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
         }
         return lines;
     };
-    let mut lines = vec![progress(running), python_state(&running.python)];
+    let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
     lines.extend(stretched(running));
     lines.extend(losses(running));
     lines
@@ -178,7 +178,7 @@ fn requester(who: &Requester) -> String {
     name(&who.display_name())
 }
 
-fn python_state(python: &PythonDiagnostics) -> Line {
+fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Line {
     let version = match python.version.as_str() {
         "" => String::new(),
         version => format!(" {}", name(version)),
@@ -192,8 +192,14 @@ fn python_state(python: &PythonDiagnostics) -> Line {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
             let line = line
                 .value(counted(functions, "function"))
-                .text(" seen, deepest stack ")
+                .text(" seen, in ")
+                .value(share(sampler.attributed, sampler.samples))
+                .text(" of the samples, deepest stack ")
                 .value(count(u64::from(python.deepest)));
+            let line = match python.threads_refused {
+                0 => line,
+                refused => line.bad(format!(", {} had no room", counted(refused, "thread"))),
+            };
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),
