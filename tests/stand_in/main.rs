@@ -5,6 +5,7 @@ mod commands;
 mod lifecycle;
 mod profiles;
 mod pythons;
+mod sources;
 mod threads;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

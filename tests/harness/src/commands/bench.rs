@@ -3,22 +3,29 @@
 use super::arguments::Arguments;
 use super::{CommandError, Outcome};
 use harness::Lab;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 pub(super) fn run(arguments: Vec<String>) -> Outcome {
     Arguments::new("bench", arguments).finish()?;
     let lab = Lab::open()?;
-    let json = lab.target().join("bench.json");
+    for (bench, file) in [("native", "bench.json"), ("callbacks", "bench-python.json")] {
+        measure(&lab, bench, &lab.target().join(file))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(lab: &Lab, bench: &str, json: &Path) -> Result<(), CommandError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["bench", "--bench", "native"])
+        .args(["bench", "--bench", bench])
         .current_dir(lab.root())
-        .env("SPARK_BENCH_JSON", &json)
+        .env("SPARK_BENCH_JSON", json)
         .status()
         .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
     if !status.success() {
-        return Err(CommandError::Result(format!("the bench failed: {status}")));
+        return Err(CommandError::Result(format!("the bench {bench} failed: {status}")));
     }
     println!("\nThe same as JSON: {}", json.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
