@@ -1,6 +1,9 @@
 //! What the native capture costs: `./dev bench`, or `cargo bench --bench native`. Prints a table; with SPARK_BENCH_JSON=FILE it writes the same as JSON. Nothing
 //! is asserted, for machines differ.
 
+#[path = "figures/mod.rs"]
+mod figures;
+
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -10,6 +13,7 @@ use endstone_spark::native::{self, SamplerOptions, ThreadSelection, Unwinder, cu
 use endstone_spark::shadow::ShadowTable;
 use endstone_spark::sys::task;
 use endstone_spark::sys::thread::current_tid;
+use figures::Figures;
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -59,38 +63,6 @@ fn fastest(depth: u32, mut walk: impl FnMut() -> u64) -> (f64, u64) {
         }
     });
     best
-}
-
-/// What was measured so far: name, value, unit.
-#[derive(Default)]
-struct Figures(Vec<(String, f64, &'static str)>);
-
-impl Figures {
-    fn add(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
-        let name = name.into();
-        println!("| {name} | {value:.2} {unit} |");
-        self.0.push((name, value, unit));
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let figures = self
-            .0
-            .iter()
-            .map(|(name, value, unit)| serde_json::json!({ "name": name, "value": value, "unit": unit }));
-        serde_json::json!({ "machine": machine(), "figures": figures.collect::<Vec<_>>() })
-    }
-}
-
-/// The processor, how many of it, and the kernel.
-fn machine() -> String {
-    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown processor", |rest| rest.trim_start_matches([' ', '\t', ':']));
-    let count = cpus.lines().filter(|line| line.starts_with("processor")).count();
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{count} x {model}, Linux {}", kernel.trim())
 }
 
 /// Nanoseconds per frame of a deep stack beyond those of a short one.
@@ -200,17 +172,17 @@ fn handler(figures: &mut Figures, interval_micros: u64) {
     let micros = |nanos: u64| nanos as f64 / 1_000.0;
     figures.add(
         format!("handler {at}, median"),
-        micros(found.handler_median_nanos),
+        micros(found.handler.median_nanos),
         "us",
     );
     figures.add(
         format!("handler {at}, 99th percentile"),
-        micros(found.handler_p99_nanos),
+        micros(found.handler.p99_nanos),
         "us",
     );
     figures.add(
         format!("handler {at}, share of the sampled thread's time"),
-        found.handler_median_nanos as f64 * found.samples as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
+        found.handler_total_nanos as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
         "%",
     );
     figures.add(format!("one busy thread {at}, sampler thread"), share, "% of a core");
@@ -222,6 +194,40 @@ fn handler(figures: &mut Figures, interval_micros: u64) {
     sampler.stop();
     STOP.store(true, Ordering::Relaxed);
     thread.join().unwrap();
+}
+
+/// What no sampler of this kind can be below on this machine: a thread that sleeps, and then sends a busy thread a signal whose handler does nothing.
+fn floor(figures: &mut Figures, interval: Duration) {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    STOP.store(false, Ordering::Relaxed);
+    let (report, reported) = mpsc::channel();
+    let busy = std::thread::spawn(move || {
+        report.send(current_tid()).unwrap();
+        while !STOP.load(Ordering::Relaxed) {
+            black_box(0);
+        }
+    });
+    let target = reported.recv().unwrap();
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler fits and does nothing.
+    unsafe { libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t) };
+    // SAFETY: the thread lives until it is joined.
+    let send = || unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), target.get(), libc::SIGUSR2) };
+    let (begun, before) = (Instant::now(), task::cpu_nanos(current_tid()).unwrap());
+    let mut rounds = 0;
+    while begun.elapsed() < Duration::from_secs(3) {
+        rounds += 1;
+        std::thread::sleep((interval * rounds).saturating_sub(begun.elapsed()));
+        send();
+    }
+    let took = task::cpu_nanos(current_tid()).unwrap() - before;
+    figures.add(
+        format!("only sleeping and sending a signal every {} ms", interval.as_millis()),
+        took as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
+        "% of a core",
+    );
+    STOP.store(true, Ordering::Relaxed);
+    busy.join().unwrap();
 }
 
 fn unwinding(figures: &mut Figures) {
@@ -252,8 +258,7 @@ fn unwinding(figures: &mut Figures) {
 }
 
 fn main() {
-    println!("{}\n\n| what | figure |\n|---|---|", machine());
-    let mut figures = Figures::default();
+    let mut figures = Figures::begin();
     // On a thread of its own: its stack begins where the library says.
     figures = std::thread::spawn(move || {
         unwinding(&mut figures);
@@ -261,10 +266,10 @@ fn main() {
     })
     .join()
     .unwrap();
+    floor(&mut figures, Duration::from_millis(4));
+    floor(&mut figures, Duration::from_millis(1));
     handler(&mut figures, 4_000);
     handler(&mut figures, 1_000);
     idle(&mut figures, 200);
-    if let Some(path) = std::env::var_os("SPARK_BENCH_JSON") {
-        std::fs::write(path, format!("{:#}\n", figures.json())).unwrap();
-    }
+    figures.save();
 }

@@ -1,4 +1,5 @@
-//! What a profile costs from sample to file: `cargo bench --bench profile`. Prints one figure per line; nothing is asserted, for machines differ.
+//! What a profile costs from sample to file: `./dev bench`, or `cargo bench --bench profile`. Prints a table; with SPARK_BENCH_JSON=FILE it writes the same
+//! as JSON. Nothing is asserted, for machines differ.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -15,6 +16,7 @@ use endstone_spark::model::{
 };
 use endstone_spark::profile::{FrameKey, MergeStats, Merger, Snapshot, ThreadProfile, Tree, WindowClock};
 use endstone_spark::symbol::{Symbolizer, executable_sha256};
+use endstone_spark::sys::Machine;
 
 const SERVER: ThreadKey = ThreadKey {
     tid: Tid::new(1),
@@ -48,22 +50,36 @@ fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Runs `work` and prints its time and how much memory it took above what there was.
-fn measured<T>(what: &str, work: impl FnOnce() -> T) -> T {
-    forget_peak();
-    let before = peak_mib();
-    let begun = Instant::now();
-    let result = work();
-    let seconds = begun.elapsed().as_secs_f64();
-    println!(
-        "{what}: {:.0} ms, {} MiB more",
-        seconds * 1e3,
-        peak_mib().saturating_sub(before)
-    );
-    result
+/// What was measured so far: name, value, unit.
+#[derive(Default)]
+struct Figures(Vec<(String, f64, &'static str)>);
+
+impl Figures {
+    fn add(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
+        let name = name.into();
+        println!("| {name} | {value:.2} {unit} |");
+        self.0.push((name, value, unit));
+    }
+
+    /// Runs `work` and takes down its time and how much memory it took above what there was.
+    fn measured<T>(&mut self, what: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        forget_peak();
+        let before = peak_mib();
+        let begun = Instant::now();
+        let result = work(self);
+        self.add(what, begun.elapsed().as_secs_f64(), "s");
+        let more = peak_mib().saturating_sub(before);
+        self.add(format!("{what}: memory above what there was"), more as f64, "MiB");
+        result
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let figure = |(name, value, unit): &(String, f64, &str)| serde_json::json!({ "name": name, "value": value, "unit": unit });
+        serde_json::json!({ "figures": self.0.iter().map(figure).collect::<Vec<_>>() })
+    }
 }
 
-fn merge() {
+fn merge(figures: &mut Figures) {
     let native: Vec<NativeFrame> = (0..40)
         .map(|depth| NativeFrame {
             module: ModuleId::new(1),
@@ -81,6 +97,7 @@ fn merge() {
         thread: SERVER,
         taken_at: MonotonicNanos(0),
         weight_nanos: 4_000_000,
+        held_nanos: 0,
         native: &native,
         omitted: 0,
         end: StackEnd::Root,
@@ -96,14 +113,16 @@ fn merge() {
     for _ in 0..ROUNDS {
         black_box(merger.merge(black_box(&sample)).path.len());
     }
-    println!(
-        "merge, 40 native and 6 Python frames: {:.0} ns per sample",
-        begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
+    figures.add(
+        "merge of a sample of 40 native and 6 Python frames",
+        begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS),
+        "ns",
     );
 }
 
-/// An hour at 4 ms: 900,000 samples in 60 windows. Each frame has few callees at the root side and many at the leaf side, as in a server.
-fn hour() -> Tree {
+/// An hour at 4 ms: 900,000 samples in 60 windows. Each frame has few callees at the root side and many at the leaf side, as in a server; one in `usual`
+/// leaves the usual way.
+fn hour(usual: u64) -> Tree {
     let mut tree = Tree::new();
     let mut state = 1;
     let mut path = Vec::new();
@@ -112,8 +131,7 @@ fn hour() -> Tree {
         let mut function = 1;
         for depth in 0..35_u64 {
             let choices = if depth < 8 { 1 } else { 2 };
-            // Most samples take the usual way, some leave it.
-            let turn = if random(&mut state, 45) == 0 {
+            let turn = if random(&mut state, usual) == 0 {
                 random(&mut state, choices + 2)
             } else {
                 0
@@ -170,6 +188,7 @@ fn metadata() -> ProfileMetadata {
         brand: "Endstone".to_owned(),
         selection: ThreadSelection::All,
         view: View::default(),
+        machine: Machine::default(),
         ignore_sleeping: false,
         server_sha256: None,
         sources: Vec::new(),
@@ -179,14 +198,12 @@ fn metadata() -> ProfileMetadata {
     }
 }
 
-fn tree_and_export() {
+fn tree_and_export(figures: &mut Figures, usual: u64) {
     let begun = Instant::now();
-    let tree = measured("tree, 900,000 samples of 35 frames", hour);
-    println!(
-        "tree: {} nodes, {:.0} ns per sample",
-        tree.len(),
-        begun.elapsed().as_nanos() as f64 / 9e5
-    );
+    let tree = figures.measured("tree of an hour, 900,000 samples of 35 frames", |_| hour(usual));
+    let nanos = begun.elapsed().as_nanos() as f64 / 9e5;
+    let size = format!("{} frames, {} times", tree.len(), tree.used().times);
+    figures.add(format!("booking one sample ({size})"), nanos, "ns");
     let snapshot = Snapshot {
         threads: vec![ThreadProfile {
             key: SERVER,
@@ -201,16 +218,32 @@ fn tree_and_export() {
         modules: vec![Arc::new(module("/srv/bedrock_server".into(), None))],
         codes: Vec::new(),
     };
-    let mut data = measured("encode that", || export::encode(&snapshot, &mut Names, &metadata()));
-    drop(snapshot);
-    let folded = measured("measure and fold it to 8 MiB as gzip", || {
-        export::fold(&mut data, limits::PROFILE_GZIP_BYTES)
+    // As an owner waits for it, the tree still there.
+    let profile = figures.measured(&format!("export of {size}"), |figures| {
+        let begun = Instant::now();
+        let mut profile = export::encode(&snapshot, &mut Names, &metadata());
+        figures.add("of this, naming and ordering", begun.elapsed().as_secs_f64(), "s");
+        let begun = Instant::now();
+        let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
+        figures.add(
+            "of this, measuring as gzip and folding to 8 MiB",
+            begun.elapsed().as_secs_f64(),
+            "s",
+        );
+        figures.add("frames folded", folded as f64, "");
+        let begun = Instant::now();
+        let mut bytes = 0;
+        let _ = export::write(&profile, &mut Counter(&mut bytes));
+        figures.add("of this, writing", begun.elapsed().as_secs_f64(), "s");
+        figures.add("the file", bytes as f64 / 1e6, "MB");
+        profile
     });
-    let mut bytes = 0;
-    measured("write what is left", || {
-        let _ = export::write(&data, &mut Counter(&mut bytes));
-    });
-    println!("{folded} frames folded, {:.1} MB left as protobuf", bytes as f64 / 1e6);
+    let packed = figures.measured("gzip for an upload", |_| export::compress(&profile));
+    figures.add(
+        "the upload",
+        packed.map_or(0.0, |packed| packed.len() as f64 / 1e6),
+        "MB",
+    );
 }
 
 struct Counter<'a>(&'a mut u64);
@@ -229,7 +262,7 @@ impl Write for Counter<'_> {
 /// A stripped library of 250 MB: 400,000 functions of 600 bytes with unwind data.
 const LARGE: &str = ".text\n.rept 400000\n.cfi_startproc\n.fill 600, 1, 0x90\n.cfi_endproc\n.endr\n";
 
-fn symbolise() -> std::io::Result<()> {
+fn symbolise(figures: &mut Figures) -> std::io::Result<()> {
     let folder = std::env::temp_dir().join(format!("spark-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let (source, path) = (folder.join("large.s"), folder.join("large.so"));
@@ -252,11 +285,11 @@ fn symbolise() -> std::io::Result<()> {
         let mut symbolizer = Symbolizer::new();
         let mut state = 1;
         let what = format!("first address of a stripped library of {} MB", size / 1_000_000);
-        measured(&what, || black_box(symbolizer.function_start(&module, 0x100_0000)));
+        figures.measured(&what, |_| black_box(symbolizer.function_start(&module, 0x100_0000)));
         if let Some(problem) = symbolizer.problem(&module) {
             println!("not read: {problem}");
         }
-        measured("100,000 further addresses", || {
+        figures.measured("100,000 further addresses", |_| {
             for _ in 0..100_000 {
                 black_box(symbolizer.function_start(&module, random(&mut state, size)));
             }
@@ -264,18 +297,27 @@ fn symbolise() -> std::io::Result<()> {
     }
     std::fs::remove_dir_all(&folder)?;
     let size = std::fs::metadata("/proc/self/exe")?.len();
-    measured(
-        &format!("SHA-256 of an executable of {} MB", size / 1_000_000),
-        executable_sha256,
-    );
+    figures.measured(&format!("SHA-256 of an executable of {} MB", size / 1_000_000), |_| {
+        executable_sha256()
+    });
     Ok(())
 }
 
 fn main() {
+    let mut figures = Figures::default();
+    println!("| what | figure |\n|---|---|");
     // First, while there is no freed memory yet that would hide what it takes.
-    if let Err(error) = symbolise() {
+    if let Err(error) = symbolise(&mut figures) {
         println!("symbols were not measured: {error}");
     }
-    merge();
-    tree_and_export();
+    merge(&mut figures);
+    // Some 200,000 frames, and as many as a tree may have.
+    for usual in [45, 25] {
+        tree_and_export(&mut figures, usual);
+    }
+    if let Some(path) = std::env::var_os("SPARK_BENCH_JSON")
+        && let Err(error) = std::fs::write(path, format!("{:#}\n", figures.json()))
+    {
+        println!("the figures were not written: {error}");
+    }
 }

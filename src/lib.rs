@@ -29,9 +29,12 @@
 //! | [`symbol`] | names of native addresses | sys, model |
 //! | [`profile`] | merge, call tree, windows | model |
 //! | [`export`] | spark's protobuf, files | profile, symbol, sys, model |
+//! | [`settings`] | the owner's `config.toml` | sys, model |
+//! | [`upload`] | sends a profile to the viewer's server | sys, model |
+//! | [`activity`] | the list of past profiles | sys, model |
 //! | [`session`] | one start..stop: owns threads and wires the rest | everything above |
 //! | [`command`] | command line in, plain answers out; knows no server | session, model |
-//! | [`endstone`] | the plugin as Endstone sees it | command, session, sys, model |
+//! | [`endstone`] | the plugin as Endstone sees it, made from what is in its folder | command, session, settings, activity, sys, model |
 //!
 //! [`limits`] holds every cap and is open to all.
 #![deny(unsafe_code)]
@@ -41,6 +44,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)
 )]
 
+pub mod activity;
 pub mod command;
 pub mod endstone;
 pub mod export;
@@ -50,7 +54,9 @@ pub mod native;
 pub mod profile;
 pub mod python;
 pub mod session;
+pub mod settings;
 pub mod shadow;
 pub mod symbol;
 pub mod sync;
 pub mod sys;
+pub mod upload;

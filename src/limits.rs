@@ -112,8 +112,11 @@ pub const SIGNAL_FRAMES: u32 = 8;
 /// Unwinding contexts: handlers that can run at the same time. The sampler asks one thread after the other, so more than two are rarely in use.
 pub const UNWIND_CONTEXTS: usize = 8;
 
-/// Rules one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
+/// Rules at call addresses that one unwinding context remembers; at 24 bytes each they stay within the second-level cache.
 pub const CACHED_RULES: usize = 4096;
+
+/// Ranges whose rule one unwinding context remembers, by blocks of 128 bytes: an interpreter's loop has 300 of these. 32 bytes each.
+pub const CACHED_RANGES: usize = 1024;
 
 /// Capture slots: requests that can be open at the same time. With all threads of a server selected, each may have one; 17 KB each.
 pub const CAPTURE_SLOTS: usize = 256;
@@ -143,6 +146,20 @@ pub const WINDOW_NANOS: u64 = 60_000_000_000;
 /// in a frame that says so.
 pub const TREE_NODES: usize = 300_000;
 
+/// Frames of all call trees of a session together. At some 70 bytes each they are 40 MB; the viewer would take ten seconds for as many.
+pub const SESSION_NODES: usize = 600_000;
+
+/// Frames that each thread's tree can have even when the others took all of [`SESSION_NODES`]: enough to show where it is. With as many threads as are
+/// sampled they are 20 MB more.
+pub const THREAD_NODES: usize = 256;
+
+/// Times of a session, one for each frame and minute in which it was leaf-most, at 16 bytes each: 128 MB. A thread has some thousand in a minute, so a day of
+/// one thread fits. Beyond it a minute's new ones are booked at one frame that says so.
+pub const SESSION_TIMES: usize = 8_000_000;
+
+/// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
+pub const ENDLESS_MINUTES: u32 = 60;
+
 /// Root-most frames kept of an exported stack that is deeper than [`EXPORT_DEPTH`].
 pub const EXPORT_ROOT_FRAMES: usize = 150;
 
@@ -152,8 +169,9 @@ pub const CLASS_CHARS: usize = 100;
 /// Samples that wait for the aggregator. At 4 ms and one thread this is half a minute; each holds one or two kilobytes.
 pub const QUEUED_SAMPLES: usize = 8192;
 
-/// Stacks whose memory is kept for the next sample.
-pub const SPARE_STACKS: usize = 64;
+/// Stacks whose memory is kept for the next sample: a quarter of a second of one thread at 1 ms, between two looks of the aggregator. One or two kilobytes
+/// each.
+pub const SPARE_STACKS: usize = 256;
 
 /// Longest wait for a thread's answer, in nanoseconds. A thread that waits for the disk answers when it is done, and its stack is then right for all of
 /// that time; a second of it is the most that one sample should stand for.
@@ -165,8 +183,8 @@ pub const BLOCKED_CHECK_NANOS: u64 = 50_000_000;
 /// How often the list of modules is compared with the loader's counters, in nanoseconds: half of the time within which a change must be taken up.
 pub const MODULES_CHECK_NANOS: u64 = 100_000_000;
 
-/// How often threads' names and lives are looked at, in nanoseconds.
-pub const THREADS_CHECK_NANOS: u64 = 100_000_000;
+/// How often threads' names and lives are looked at, in nanoseconds: new ones are to join within a tenth of a second, which leaves a tenth of that for the look itself.
+pub const THREADS_CHECK_NANOS: u64 = 90_000_000;
 
 /// How often a thread's stack bounds are looked up again when it runs outside of those known, in nanoseconds.
 pub const BOUNDS_CHECK_NANOS: u64 = 1_000_000_000;
@@ -186,6 +204,17 @@ pub const IDLE_LOOK_NANOS: u64 = 64_000_000;
 /// these.
 pub const IDLE_LOOKS: u32 = 16;
 
+/// Time that the sampler came too late by, in nanoseconds, from which on it is looked up whether the process was stopped. A shorter stop is hardly seen in a
+/// profile of a minute, and the sampler's own work takes less.
+pub const PAUSE_NANOS: u64 = 500_000_000;
+
+/// CPU time, in nanoseconds, within which a thread whose system call we have cut short may still be on its way back into it: a loop around the call takes some
+/// microseconds, some tens with cold caches. One that works is asked again after that much of its work.
+pub const WAY_BACK_NANOS: u64 = 100_000;
+
+/// Looks at a thread that is just falling asleep, before it is taken for one that runs. Each takes some microseconds, and so does falling asleep.
+pub const SETTLING_LOOKS: u32 = 3;
+
 /// How often each thread's name is read, in nanoseconds; that of a thread younger than this is read whenever threads are looked at, because most threads get
 /// their name a moment after their birth.
 pub const NAMES_CHECK_NANOS: u64 = 1_000_000_000;
@@ -198,6 +227,9 @@ pub const ENDED_THREADS: usize = 500;
 
 /// Size of one compiled pattern for thread names, in bytes. Useful ones take a few thousand; `a{2000}{2000}` would take all memory.
 pub const PATTERN_BYTES: usize = 64 << 10;
+
+/// How often the figures of the handler's cost are made, in nanoseconds: nobody looks more often, and each time some thousand counters are read.
+pub const COSTS_NANOS: u64 = 100_000_000;
 
 /// Longest sleep of the sampler in nanoseconds, so that a stop is noticed soon at long intervals.
 pub const SLEEP_NANOS: u64 = 50_000_000;
@@ -251,6 +283,10 @@ pub const SYMBOL_THREADS: usize = 4;
 /// Largest profile as gzip, in bytes. The viewer's server takes 10 MB by default; the rest is room for what it does not count as we do.
 pub const PROFILE_GZIP_BYTES: u64 = 8 << 20;
 
+/// Largest profile as it is written, in bytes. The viewer's page holds all of it, with a number for every frame and minute: 200,000 frames of an hour are
+/// 110 MB, of a day they would be 2 GB.
+pub const PROFILE_BYTES: u64 = 256 << 20;
+
 /// How often a profile that is too large is folded further. Twice is the rule.
 pub const FOLD_ROUNDS: usize = 12;
 
@@ -269,3 +305,48 @@ pub const UNSAVED_PROFILES: usize = 4;
 /// How long the end of a session waits for Python to be let go before the profile is made, in milliseconds. The names are taken down before; what is waited for is only
 /// that monitoring is off and the last figures are in. Ordinarily some milliseconds.
 pub const DETACH_WAIT_MILLIS: u64 = 2_000;
+
+/// Largest settings file that is read, in bytes: the one we write has under 2,000.
+pub const SETTINGS_BYTES: u64 = 64 << 10;
+
+/// Least room for saved profiles that may be asked for, in MiB: one large profile.
+pub const MIN_PROFILE_FOLDER_MEBIBYTES: u64 = 16;
+
+/// Most room for saved profiles that may be asked for, in MiB: a terabyte.
+pub const MAX_PROFILE_FOLDER_MEBIBYTES: u64 = 1 << 20;
+
+/// Longest wait for a connection to the server that takes uploads, in seconds. Twice it, with the pause between two tries, stays under half a minute.
+pub const CONNECT_SECONDS: u64 = 10;
+
+/// Longest wait for the next byte to be taken or given during an upload, in seconds.
+pub const STALLED_SECONDS: u64 = 10;
+
+/// Longest upload, in seconds: 8 MiB in two minutes is half a megabit a second.
+pub const UPLOAD_SECONDS: u64 = 120;
+
+/// Pause before an upload is tried a second time, in milliseconds: a server that restarts or a lost packet is over by then.
+pub const UPLOAD_PAUSE_MILLIS: u64 = 1_000;
+
+/// Largest reply to an upload that is read, in bytes. A good one has under 100.
+pub const UPLOAD_REPLY_BYTES: u64 = 64 << 10;
+
+/// Largest headers of such a reply, in bytes.
+pub const UPLOAD_HEADER_BYTES: usize = 16 << 10;
+
+/// Shortest and longest key that a server may give an upload: it becomes a part of a link.
+pub const UPLOAD_KEY_CHARS: std::ops::RangeInclusive<usize> = 4..=64;
+
+/// How often it is looked whether an upload that runs is still wanted, in milliseconds.
+pub const UPLOAD_LOOK_MILLIS: u64 = 50;
+
+/// Entries of the list of past profiles that are kept.
+pub const ACTIVITY_ENTRIES: usize = 500;
+
+/// Largest such list that is read, in bytes: 500 entries have some 150 KB.
+pub const ACTIVITY_BYTES: u64 = 2 << 20;
+
+/// Entries on one page of that list: a client shows ten lines of chat at once.
+pub const ACTIVITY_PAGE: usize = 8;
+
+/// Age in days from which a link is taken for dead: the public server keeps uploads for 60 days.
+pub const LINK_DAYS: i64 = 60;

@@ -15,14 +15,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("profile", &["model"]),
     ("stats", &["sys", "model"]),
     ("export", &["profile", "symbol", "sys", "model"]),
+    ("settings", &["sys", "model"]),
+    ("upload", &["sys", "model"]),
+    ("activity", &["sys", "model"]),
     (
         "session",
         &[
-            "export", "stats", "profile", "symbol", "python", "native", "shadow", "sync", "sys", "model",
+            "settings", "upload", "activity", "export", "stats", "profile", "symbol", "python", "native", "shadow",
+            "sync", "sys", "model",
         ],
     ),
     ("command", &["session", "model"]),
-    ("endstone", &["command", "session", "sys", "model"]),
+    (
+        "endstone",
+        &["command", "session", "settings", "activity", "sys", "model"],
+    ),
     ("limits", &[]),
     ("lib", &[]),
 ];

@@ -1,18 +1,26 @@
 //! Command lines and what they answer, word for word. Each is given to the parser in all shapes that a server may split it into.
 
+mod command_lines;
+
 use std::cell::RefCell;
 
-use endstone_spark::command::{Audience, run};
+use command_lines::*;
+use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
-    Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice, ThreadNames,
+    Grouping, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice,
+    ThreadNames, WallMillis,
 };
-use endstone_spark::session::{Control, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
+use endstone_spark::session::{
+    Control, Destination, Ended, ExportStep, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+};
 
 /// What the session answers, and what it was asked for.
 #[derive(Default)]
 struct Session {
     refusal: Option<Refusal>,
     info: SessionInfo,
+    ended: Option<Ended>,
+    past: Vec<PastProfile>,
     asked: RefCell<Vec<String>>,
 }
 
@@ -39,13 +47,29 @@ impl Control for Session {
             (Grouping::ByPool, false) => {}
             (grouping, show_interpreter) => asked += &format!(" {grouping:?} {show_interpreter}"),
         }
+        if request.save_to_file {
+            asked += " file";
+        }
+        if let Some(comment) = &request.comment {
+            asked += &format!(" {comment:?}");
+        }
         self.answer(asked)
     }
-    fn stop(&self, request: StopRequest) -> Result<(), Refusal> {
-        self.answer(format!("stop {} {:?}", request.save_to_file, request.comment))
+    fn stop(&self, request: StopRequest) -> Result<Ended, Refusal> {
+        let to = match request.to {
+            Destination::AsStarted => "",
+            Destination::File => " file",
+            Destination::Server => " server",
+        };
+        self.answer(format!("stop{to} {:?}", request.comment))?;
+        Ok(self.ended.unwrap_or(Ended::Session))
     }
-    fn cancel(&self, _by: &Requester) -> Result<(), Refusal> {
-        self.answer("cancel".to_owned())
+    fn cancel(&self, _by: &Requester) -> Result<Ended, Refusal> {
+        self.answer("cancel".to_owned())?;
+        Ok(self.ended.unwrap_or(Ended::Session))
+    }
+    fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
+        (WallMillis(1_000_000_000), self.past.clone())
     }
     fn info(&self) -> SessionInfo {
         self.info.clone()
@@ -67,7 +91,7 @@ fn shapes(line: &str) -> Vec<Vec<String>> {
 fn answer(session: &Session, line: &str) -> (String, Vec<String>) {
     let mut answers = shapes(line).into_iter().map(|arguments| {
         session.asked.borrow_mut().clear();
-        let lines = run(&arguments, &Requester::Console, session);
+        let lines = run(&arguments, &Requester::Console, &Granted::all(), session);
         let text: Vec<String> = lines.iter().map(|line| line.render(Audience::Console)).collect();
         (text.join("\n"), session.asked.take())
     });
@@ -77,356 +101,6 @@ fn answer(session: &Session, line: &str) -> (String, Vec<String>) {
     }
     first
 }
-
-const HELP: &str = concat!(
-    "[⚡] spark ",
-    env!("CARGO_PKG_VERSION"),
-    " profiles this server. Commands:
-    /spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread
-    ... start [--thread NAME]... [--regex] [--ignore-sleeping]: other threads (* for all, with --regex by pattern); leave out waiting
-    ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
-    /spark profiler stop [--save-to-file] [--comment \"TEXT\"]: stop, and save the profile to a file
-    /spark profiler info: show how the profiler is doing
-    /spark profiler cancel: stop, and throw the samples away"
-);
-const STARTED_4: &str = "[⚡] Starting the profiler, one sample every 4 ms. Stop it with /spark profiler stop.";
-const STOPPED: &str =
-    "[⚡] Stopping the profiler. The profile will be saved to a file: this version cannot upload yet.";
-const STOPPED_TO_FILE: &str = "[⚡] Stopping the profiler. The profile will be saved to a file.";
-const CANCELLED: &str = "[⚡] Stopping the profiler without saving anything.";
-const IDLE: &str = "[⚡] The profiler is not running. Start it with /spark profiler start.";
-const INTERVAL: &str = "[⚡] --interval must be a number of milliseconds from 0.1 to 1000.";
-const THREAD: &str = "[⚡] --thread needs the name of a thread, or * for all. It may be given several times.";
-const TIMEOUT: &str = "[⚡] --timeout must be a whole number of seconds from 11 to 86400.";
-const COMMENT: &str = "[⚡] --comment needs a text of 1 to 500 characters, for example --comment \"lag at spawn\".";
-const QUOTE: &str = "[⚡] A quote is not closed. Write texts as \"like this\".";
-const NO_ACTION: &str = "[⚡] The profiler needs to know what to do. Use: start, stop, info, cancel.";
-
-/// Lines that ask the session for something: the line, what it asks for, the answer.
-const GOOD: &[(&str, &str, &str)] = &[
-    ("profiler start", "start 4000 None", STARTED_4),
-    ("sampler start", "start 4000 None", STARTED_4),
-    ("PROFILER Start", "start 4000 None", STARTED_4),
-    ("  profiler   start  ", "start 4000 None", STARTED_4),
-    ("profiler\tstart", "start 4000 None", STARTED_4),
-    ("profiler start --interval 4", "start 4000 None", STARTED_4),
-    ("profiler start --interval=4", "start 4000 None", STARTED_4),
-    ("profiler start --thread *", "start 4000 None all", STARTED_4),
-    ("profiler start --thread a --thread=*", "start 4000 None all", STARTED_4),
-    ("profiler start --thread * --regex", "start 4000 None all", STARTED_4),
-    (
-        "profiler start --thread \"IO Thread\" --THREAD net",
-        "start 4000 None exact [\"IO Thread\", \"net\"]",
-        STARTED_4,
-    ),
-    (
-        "profiler start --thread IO Thread",
-        "start 4000 None exact [\"IO Thread\"]",
-        STARTED_4,
-    ),
-    (
-        "profiler start --regex --thread worker-[0-9]+ --ignore-sleeping",
-        "start 4000 None regex [\"worker-[0-9]+\"] awake",
-        STARTED_4,
-    ),
-    (
-        "profiler start --show-interpreter",
-        "start 4000 None ByPool true",
-        STARTED_4,
-    ),
-    (
-        "profiler start --not-combined",
-        "start 4000 None Separate false",
-        STARTED_4,
-    ),
-    (
-        "profiler start --combine-all --show-interpreter",
-        "start 4000 None AllInOne true",
-        STARTED_4,
-    ),
-    ("profiler start --INTERVAL 4", "start 4000 None", STARTED_4),
-    ("profiler start --interval \"4\"", "start 4000 None", STARTED_4),
-    ("profiler start --interval=\"4\"", "start 4000 None", STARTED_4),
-    ("profiler start --interval 4 --interval 4", "start 4000 None", STARTED_4),
-    ("profiler start --interval 004.000", "start 4000 None", STARTED_4),
-    ("\"profiler\" \"start\"", "start 4000 None", STARTED_4),
-    (
-        "profiler start --interval 0.1",
-        "start 100 None",
-        "[⚡] Starting the profiler, one sample every 0.1 ms. Stop it with /spark profiler stop.",
-    ),
-    (
-        "profiler start --interval 2.125",
-        "start 2125 None",
-        "[⚡] Starting the profiler, one sample every 2.125 ms. Stop it with /spark profiler stop.",
-    ),
-    (
-        "profiler start --interval 1000",
-        "start 1000000 None",
-        "[⚡] Starting the profiler, one sample every 1000 ms. Stop it with /spark profiler stop.",
-    ),
-    (
-        "profiler start --timeout 11",
-        "start 4000 Some(11)",
-        "[⚡] Starting the profiler, one sample every 4 ms. It stops by itself after 11 s.",
-    ),
-    (
-        "profiler start --timeout=86400 --interval 10",
-        "start 10000 Some(86400)",
-        "[⚡] Starting the profiler, one sample every 10 ms. It stops by itself after 24 h.",
-    ),
-    (
-        "profiler start --interval 10 --timeout 90",
-        "start 10000 Some(90)",
-        "[⚡] Starting the profiler, one sample every 10 ms. It stops by itself after 1 min 30 s.",
-    ),
-    ("profiler stop", "stop false None", STOPPED),
-    ("sampler stop", "stop false None", STOPPED),
-    ("profiler stop --save-to-file", "stop true None", STOPPED_TO_FILE),
-    (
-        "profiler stop --save-to-file --save-to-file",
-        "stop true None",
-        STOPPED_TO_FILE,
-    ),
-    ("profiler stop --comment lag", "stop false Some(\"lag\")", STOPPED),
-    (
-        "profiler stop --comment lag at spawn",
-        "stop false Some(\"lag at spawn\")",
-        STOPPED,
-    ),
-    (
-        "profiler stop --comment \"lag at spawn\"",
-        "stop false Some(\"lag at spawn\")",
-        STOPPED,
-    ),
-    (
-        "profiler stop --comment=\"lag at spawn\" --save-to-file",
-        "stop true Some(\"lag at spawn\")",
-        STOPPED_TO_FILE,
-    ),
-    (
-        "profiler stop --save-to-file --comment it's fine",
-        "stop true Some(\"it's fine\")",
-        STOPPED_TO_FILE,
-    ),
-    (
-        "profiler stop --comment \"say \\\"hi\\\"\"",
-        "stop false Some(\"say \\\"hi\\\"\")",
-        STOPPED,
-    ),
-    (
-        "profiler stop --comment \"--save-to-file\"",
-        "stop false Some(\"--save-to-file\")",
-        STOPPED,
-    ),
-    ("profiler stop --comment a=b", "stop false Some(\"a=b\")", STOPPED),
-    ("profiler stop --comment=a=b", "stop false Some(\"a=b\")", STOPPED),
-    (
-        "profiler stop --comment §cred§r and §lbold",
-        "stop false Some(\"red and bold\")",
-        STOPPED,
-    ),
-    ("profiler stop --comment \"a\nb\"", "stop false Some(\"a b\")", STOPPED),
-    (
-        "profiler stop --comment bell\u{7}\u{1b}[31m",
-        "stop false Some(\"bell[31m\")",
-        STOPPED,
-    ),
-    (
-        "profiler stop --comment \u{202e}gniht",
-        "stop false Some(\"gniht\")",
-        STOPPED,
-    ),
-    (
-        "profiler stop --comment 🦀 naïve 東京",
-        "stop false Some(\"🦀 naïve 東京\")",
-        STOPPED,
-    ),
-    ("profiler stop --comment --save-to-file", "", COMMENT),
-    ("profiler cancel", "cancel", CANCELLED),
-    ("sampler cancel", "cancel", CANCELLED),
-];
-
-/// Lines that ask for nothing: the line and the answer.
-const OTHER: &[(&str, &str)] = &[
-    ("", HELP),
-    ("   ", HELP),
-    ("help", HELP),
-    ("HELP", HELP),
-    ("profiler", HELP),
-    ("sampler", HELP),
-    ("profiler info", IDLE),
-    ("sampler INFO", IDLE),
-    // Not commands.
-    ("tps", "[⚡] Unknown command \"tps\". Use: help, profiler."),
-    ("prof", "[⚡] Unknown command \"prof\". Use: help, profiler."),
-    ("\"\"", "[⚡] Unknown command \"\". Use: help, profiler."),
-    ("--help", "[⚡] Unknown command \"--help\". Use: help, profiler."),
-    (
-        "profiler start help",
-        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "help profiler",
-        "[⚡] Did not expect \"profiler\" after \"help\". It takes nothing more.",
-    ),
-    (
-        "profiler begin",
-        "[⚡] Unknown profiler command \"begin\". Use: start, stop, info, cancel.",
-    ),
-    (
-        "profiler open",
-        "[⚡] Unknown profiler command \"open\". Use: start, stop, info, cancel.",
-    ),
-    (
-        "profiler upload",
-        "[⚡] Unknown profiler command \"upload\". Use: start, stop, info, cancel.",
-    ),
-    (
-        "profiler \"--stop\"",
-        "[⚡] Unknown profiler command \"--stop\". Use: start, stop, info, cancel.",
-    ),
-    ("profiler --stop", NO_ACTION),
-    ("profiler --interval 4", NO_ACTION),
-    // Not options.
-    (
-        "profiler start --comment x",
-        "[⚡] \"profiler start\" has no option --comment. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler start --intervall 4",
-        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler start --",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler start --=4",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler stop --interval 4",
-        "[⚡] \"profiler stop\" has no option --interval. Use: --save-to-file, --comment \"TEXT\".",
-    ),
-    (
-        "profiler info --all",
-        "[⚡] \"profiler info\" has no option --all. It takes nothing more.",
-    ),
-    (
-        "profiler cancel --force",
-        "[⚡] \"profiler cancel\" has no option --force. It takes nothing more.",
-    ),
-    (
-        "profiler info now",
-        "[⚡] Did not expect \"now\" after \"profiler info\". It takes nothing more.",
-    ),
-    (
-        "profiler start 4",
-        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler start -interval 4",
-        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler start \"--interval\" 4",
-        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter.",
-    ),
-    (
-        "profiler stop --save-to-file yes",
-        "[⚡] --save-to-file takes no value.",
-    ),
-    ("profiler stop --save-to-file=", "[⚡] --save-to-file takes no value."),
-    // Not values.
-    ("profiler start --interval", INTERVAL),
-    ("profiler start --interval=", INTERVAL),
-    ("profiler start --thread", THREAD),
-    ("profiler start --thread \"\"", THREAD),
-    ("profiler start --thread --regex", THREAD),
-    (
-        "profiler start --regex",
-        "[⚡] --regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.",
-    ),
-    ("profiler start --thread a --regex b", "[⚡] --regex takes no value."),
-    (
-        "profiler start --ignore-sleeping yes",
-        "[⚡] --ignore-sleeping takes no value.",
-    ),
-    ("profiler start --interval --timeout 30", INTERVAL),
-    ("profiler start --interval $(sleep 5)", INTERVAL),
-    ("profiler start --timeout 30 --interval", INTERVAL),
-    ("profiler start --interval 0", INTERVAL),
-    ("profiler start --interval 0.099", INTERVAL),
-    ("profiler start --interval 1000.001", INTERVAL),
-    ("profiler start --interval 1001", INTERVAL),
-    ("profiler start --interval -4", INTERVAL),
-    ("profiler start --interval +4", INTERVAL),
-    ("profiler start --interval 4ms", INTERVAL),
-    ("profiler start --interval 4 5", INTERVAL),
-    ("profiler start --interval 4,5", INTERVAL),
-    ("profiler start --interval 1.2.3", INTERVAL),
-    ("profiler start --interval .5", INTERVAL),
-    ("profiler start --interval 5.", INTERVAL),
-    ("profiler start --interval 1e1", INTERVAL),
-    ("profiler start --interval 0x4", INTERVAL),
-    ("profiler start --interval NaN", INTERVAL),
-    ("profiler start --interval inf", INTERVAL),
-    ("profiler start --interval ４", INTERVAL),
-    ("profiler start --interval 99999999999999999999999999999", INTERVAL),
-    ("profiler start --timeout", TIMEOUT),
-    ("profiler start --timeout 10", TIMEOUT),
-    ("profiler start --timeout 0", TIMEOUT),
-    ("profiler start --timeout 86401", TIMEOUT),
-    ("profiler start --timeout -30", TIMEOUT),
-    ("profiler start --timeout 30.5", TIMEOUT),
-    ("profiler start --timeout 30s", TIMEOUT),
-    ("profiler start --timeout 18446744073709551616", TIMEOUT),
-    ("profiler stop --comment", COMMENT),
-    ("profiler stop --comment \"\"", COMMENT),
-    ("profiler stop --comment \"   \"", COMMENT),
-    ("profiler stop --comment §c", COMMENT),
-    ("profiler stop --comment \u{7}", COMMENT),
-    // Contradictions and quotes.
-    (
-        "profiler start --not-combined --combine-all",
-        "[⚡] --not-combined and --combine-all exclude each other. Give one of them.",
-    ),
-    ("profiler start --combine-all yes", "[⚡] --combine-all takes no value."),
-    (
-        "profiler start --interval 4 --interval 8",
-        "[⚡] --interval is given twice with different values. Give it once.",
-    ),
-    (
-        "profiler start --interval 4 --interval",
-        "[⚡] --interval is given twice with different values. Give it once.",
-    ),
-    (
-        "profiler stop --comment a --comment b",
-        "[⚡] --comment is given twice with different values. Give it once.",
-    ),
-    ("profiler stop --comment \"open", QUOTE),
-    ("profiler stop --comment \"a\" \"b", QUOTE),
-    ("\"", QUOTE),
-    // Foreign text in answers is cleaned and short.
-    (
-        "profiler §cstart",
-        "[⚡] Unknown profiler command \"start\". Use: start, stop, info, cancel.",
-    ),
-    (
-        "profiler start\u{200b}",
-        "[⚡] Unknown profiler command \"start\". Use: start, stop, info, cancel.",
-    ),
-    ("\u{1b}[2J", "[⚡] Unknown command \"[2J\". Use: help, profiler."),
-    (
-        "profiler aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        "[⚡] Unknown profiler command \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\". Use: start, stop, info, cancel.",
-    ),
-    (
-        "\u{fffd}\u{fffd}",
-        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, profiler.",
-    ),
-];
 
 #[test]
 fn good_lines_ask_for_the_right_thing() {
@@ -500,8 +174,27 @@ fn refusals_say_what_to_do() {
         ("profiler cancel", Refusal::NotRunning, IDLE),
         (
             "profiler start",
-            Refusal::Exporting,
-            "[⚡] The last profile is still being saved. Try again when it is done.",
+            Refusal::Exporting(ExportStep::Naming),
+            "[⚡] The last profile is not done yet: its functions are being named. Try again when it is.",
+        ),
+        (
+            "profiler cancel",
+            Refusal::Exporting(ExportStep::Writing),
+            "[⚡] The last profile is not done yet: it is being written to a file. Try again when it is.",
+        ),
+        (
+            "profiler stop",
+            Refusal::Exporting(ExportStep::Uploading {
+                sent: 2_048,
+                bytes: 6_000,
+            }),
+            "[⚡] The last profile is not done yet: it is being uploaded, 2 KiB of 6 KiB. Try again when it is, or break it off: \
+             /spark profiler stop --save-to-file saves it to a file, /spark profiler cancel throws it away.",
+        ),
+        (
+            "profiler stop",
+            Refusal::EndingAlready,
+            "[⚡] The profiler is being stopped already.",
         ),
         (
             "profiler start",
@@ -616,14 +309,14 @@ fn info_says_how_far_python_frames_can_be_trusted() {
 fn info_says_when_a_profile_is_being_saved() {
     let session = Session {
         info: SessionInfo {
-            exporting: true,
+            exporting: Some(ExportStep::Writing),
             ..SessionInfo::default()
         },
         ..Session::default()
     };
     assert_eq!(
         answer(&session, "profiler info").0,
-        "[⚡] The last profile is being saved."
+        "[⚡] The last profile is not done yet: it is being written to a file."
     );
 }
 
@@ -656,7 +349,7 @@ fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
 fn players_get_the_same_words_in_colour() {
     let session = Session::default();
     for (line, _) in OTHER {
-        let lines = run(&[*line], &Requester::Console, &session);
+        let lines = run(&[*line], &Requester::Console, &Granted::all(), &session);
         for line in lines {
             let coloured = line.render(Audience::Player);
             let mut plain = String::new();
@@ -698,4 +391,118 @@ fn a_stretched_interval_is_said() {
     info.sampler.rounds_late = 10;
     let (text, _) = answer(&session(info), "profiler info");
     assert!(!text.contains("stretched"), "{text}");
+}
+
+#[test]
+fn what_is_stopped_or_thrown_away_is_said() {
+    for (line, ended, expected) in [
+        (
+            "profiler stop",
+            Ended::Wait(2),
+            "[⚡] Trying again to upload 2 profiles.",
+        ),
+        (
+            "profiler stop --save-to-file",
+            Ended::Wait(1),
+            "[⚡] Trying again to save 1 profile.",
+        ),
+        (
+            "profiler stop --save-to-file",
+            Ended::Upload,
+            "[⚡] Breaking the upload off. The profile will be saved to a file.",
+        ),
+        (
+            "profiler cancel",
+            Ended::Wait(3),
+            "[⚡] Throwing away 3 profiles that could not be saved.",
+        ),
+        (
+            "profiler cancel",
+            Ended::Upload,
+            "[⚡] Breaking the upload off without saving anything.",
+        ),
+    ] {
+        let session = Session {
+            ended: Some(ended),
+            ..Session::default()
+        };
+        assert_eq!(answer(&session, line).0, expected, "{line}");
+    }
+}
+
+/// A list of `count` profiles, the newest a minute old and each an hour older than the one before.
+fn past(count: i64) -> Session {
+    let entry = |number: i64| PastProfile {
+        time: 1_000_000_000 - 60_000 - number * 3_600_000,
+        user: "§cStev\u{7}e".to_owned(),
+        seconds: 125,
+        samples: 31_250,
+        place: if number % 2 == 0 {
+            ProfilePlace::Link(format!("https://spark.lucko.me/abc{number}"))
+        } else {
+            ProfilePlace::File(format!("plugins/spark/profiles/{number}.sparkprofile"))
+        },
+    };
+    Session {
+        past: (0..count).map(entry).collect(),
+        ..Session::default()
+    }
+}
+
+#[test]
+fn past_profiles_are_listed_page_by_page() {
+    assert_eq!(
+        answer(&past(2), "activity").0,
+        "[⚡] Past profiles, newest first:
+    1 min ago by Steve, 31,250 samples in 2 min 5 s: https://spark.lucko.me/abc0
+    1 h ago by Steve, 31,250 samples in 2 min 5 s: plugins/spark/profiles/1.sparkprofile"
+    );
+    let first = answer(&past(17), "activity").0;
+    assert!(
+        first.starts_with("[⚡] Past profiles, newest first (page 1 of 3):\n    1 min ago"),
+        "{first}"
+    );
+    assert!(first.ends_with("\n    More: /spark activity --page 2"), "{first}");
+    assert_eq!(first.lines().count(), 10);
+    let last = answer(&past(17), "activity --page 3").0;
+    assert_eq!(last.lines().count(), 2, "{last}");
+    assert!(last.contains("16 h ago by"), "{last}");
+    assert_eq!(
+        answer(&past(17), "activity --page 4").0,
+        "[⚡] There is no page 4: the last is 3."
+    );
+    assert_eq!(
+        answer(&past(17), "activity --page 18446744073709551615").0,
+        "[⚡] There is no page 18446744073709551615: the last is 3."
+    );
+}
+
+#[test]
+fn each_permission_covers_its_part() {
+    let session = Session::default();
+    let said = |names: &[&str], line: &str| {
+        session.asked.borrow_mut().clear();
+        let granted = Granted::ask(|name| names.contains(&name));
+        let lines = run(&[line], &Requester::Console, &granted, &session);
+        let text: Vec<String> = lines.iter().map(|line| line.render(Audience::Console)).collect();
+        (text.join("\n"), session.asked.take().len())
+    };
+    let none = "[⚡] This needs the permission endstone.command.spark.".to_owned();
+    let profiler = "[⚡] This needs the permission spark.profiler or endstone.command.spark.".to_owned();
+    let activity = "[⚡] This needs the permission spark.activity or endstone.command.spark.".to_owned();
+    for line in ["", "help", "profiler start", "activity", "nonsense", "\""] {
+        assert_eq!(said(&[], line), (none.clone(), 0), "{line}");
+    }
+    let own = &["spark.profiler"][..];
+    assert_eq!(said(own, "profiler start"), (STARTED_4.to_owned(), 1));
+    assert_eq!(said(own, "activity"), (activity, 0));
+    assert_eq!(said(own, "help"), (HELP.to_owned(), 0));
+    let list = &["spark.activity"][..];
+    assert_eq!(said(list, "activity"), (NOTHING_YET.to_owned(), 0));
+    for line in ["profiler start", "profiler stop", "profiler info", "profiler cancel"] {
+        assert_eq!(said(list, line), (profiler.clone(), 0), "{line}");
+    }
+    let all = &["endstone.command.spark"][..];
+    assert_eq!(said(all, "profiler cancel"), (CANCELLED.to_owned(), 1));
+    assert_eq!(said(all, "activity"), (NOTHING_YET.to_owned(), 0));
 }

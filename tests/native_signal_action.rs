@@ -2,9 +2,11 @@
 
 mod native_support;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use endstone_spark::model::{SampleLoss, Tid};
 use endstone_spark::native::{SampleSource, Sampler, ThreadSelection};
 use native_support::{start, this_thread};
 
@@ -163,55 +165,147 @@ fn the_signal_stays_usable_for_others() {
     }
     assert!(!sampler.stop().signal_restored);
     assert_eq!(action().0, another as *const () as usize);
-    let refused = endstone_spark::native::start(
+    let refused = try_start(own());
+    let message = refused.err().unwrap().to_string();
+    assert!(message.contains("another library"), "{message}");
+
+    // It lets go of the signal: nobody is left who could call ours.
+    for default in [libc::SIG_DFL, libc::SIG_IGN] {
+        set_action(default, 0);
+        let (mut sampler, mut source) = try_start(own()).unwrap();
+        mix(&sampler, &mut source, 20, 20);
+        assert!(sampler.stop().signal_restored);
+        assert_eq!(action().0, default);
+    }
+
+    // One that puts back what it found, which was ours: what was there before us is still what comes after us.
+    set_action(plain as *const () as usize, libc::SA_RESTART);
+    assert!(try_start(own()).is_err(), "any handler may be one that calls ours");
+    set_action(libc::SIG_IGN, 0);
+    let (mut sampler, mut source) = try_start(own()).unwrap();
+    mix(&sampler, &mut source, 3, 0);
+    let ours = action();
+    set_action(another as *const () as usize, libc::SA_RESTART);
+    while !sampler.is_displaced() {
+        source.drain(Duration::from_millis(1), &mut |_| ());
+    }
+    assert!(!sampler.stop().signal_restored);
+    set_action(ours.0, ours.1);
+    raise();
+    let (mut sampler, mut source) = try_start(own()).unwrap();
+    mix(&sampler, &mut source, 20, 20);
+    assert!(sampler.stop().signal_restored);
+    assert_eq!(action().0, libc::SIG_IGN);
+
+    // Set to its default in the middle of a session, while a request of ours is pending: it is discarded, and the default stays.
+    a_pending_signal_does_not_end_the_process_when_the_default_is_set();
+}
+
+fn try_start(threads: ThreadSelection) -> Result<(Sampler, SampleSource), endstone_spark::native::StartError> {
+    endstone_spark::native::start(
         endstone_spark::native::SamplerOptions {
             interval_nanos: 1_000_000,
-            threads: own(),
+            threads,
             ignore_sleeping: false,
         },
         endstone_spark::shadow::ShadowTable::global(),
-    );
-    let message = refused.err().unwrap().to_string();
-    assert!(message.contains("another library"), "{message}");
+    )
 }
 
-fn a_pending_signal_is_discarded_by_stop() {
-    static UNBLOCK: AtomicBool = AtomicBool::new(false);
-    let (report, reported) = std::sync::mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        report.send(this_thread()).unwrap();
-        while !BLOCK.load(Ordering::Acquire) {
+/// A thread that blocks `SIGPROF` when it is told to, and lets it through again when it is told to.
+struct Blocker {
+    block: Arc<AtomicBool>,
+    unblock: Arc<AtomicBool>,
+    blocked: Arc<AtomicBool>,
+    tid: Tid,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Blocker {
+    fn new() -> Self {
+        let [block, unblock, blocked] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
+        let (report, reported) = std::sync::mpsc::channel();
+        let thread = {
+            let (block, unblock, blocked) = (Arc::clone(&block), Arc::clone(&unblock), Arc::clone(&blocked));
+            std::thread::spawn(move || {
+                report.send(this_thread()).unwrap();
+                let wait_for = |flag: &AtomicBool| {
+                    while !flag.load(Ordering::Acquire) {
+                        std::hint::spin_loop();
+                    }
+                };
+                wait_for(&block);
+                // SAFETY: changes this thread's own mask by a valid set.
+                unsafe {
+                    let mut set: libc::sigset_t = std::mem::zeroed();
+                    libc::sigaddset(&mut set, libc::SIGPROF);
+                    libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+                    blocked.store(true, Ordering::Release);
+                    wait_for(&unblock);
+                    libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+                }
+            })
+        };
+        Blocker {
+            block,
+            unblock,
+            blocked,
+            tid: reported.recv().unwrap(),
+            thread,
+        }
+    }
+
+    fn block(&self) {
+        self.block.store(true, Ordering::Release);
+        while !self.blocked.load(Ordering::Acquire) {
             std::hint::spin_loop();
         }
-        // SAFETY: changes this thread's own mask by a valid set.
-        unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigaddset(&mut set, libc::SIGPROF);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-            BLOCKED.store(true, Ordering::Release);
-            while !UNBLOCK.load(Ordering::Acquire) {
-                std::hint::spin_loop();
-            }
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
-        }
-    });
-    static BLOCK: AtomicBool = AtomicBool::new(false);
-    static BLOCKED: AtomicBool = AtomicBool::new(false);
-    let tid = reported.recv().unwrap();
-    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
+    }
+
+    /// Whether `SIGPROF` waits in the thread, by the kernel's word.
+    fn pends(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/self/task/{}/status", self.tid.get())).unwrap();
+        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).unwrap();
+        u64::from_str_radix(pending.trim(), 16).unwrap() >> (libc::SIGPROF - 1) & 1 == 1
+    }
+
+    fn unblock(self) {
+        self.unblock.store(true, Ordering::Release);
+        self.thread.join().unwrap();
+    }
+}
+
+/// A session with a request that is pending in a thread that blocks the signal.
+fn with_a_pending_signal() -> (Blocker, Sampler, SampleSource) {
+    let blocker = Blocker::new();
+    let (sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![blocker.tid]));
     while sampler.figures().samples < 3 {
         source.drain(Duration::from_millis(1), &mut |_| ());
     }
-    BLOCK.store(true, Ordering::Release);
-    while !BLOCKED.load(Ordering::Acquire) {
-        std::hint::spin_loop();
-    }
+    blocker.block();
     // Until a request is pending in it and noticed as blocked.
-    while sampler.figures().losses.get(endstone_spark::model::SampleLoss::Blocked) == 0 {
+    while sampler.figures().losses.get(SampleLoss::Blocked) == 0 {
         source.drain(Duration::from_millis(1), &mut |_| ());
     }
+    (blocker, sampler, source)
+}
+
+fn a_pending_signal_is_discarded_by_stop() {
+    let (blocker, mut sampler, _source) = with_a_pending_signal();
     assert!(sampler.stop().signal_restored);
-    UNBLOCK.store(true, Ordering::Release);
     // Were it still pending, its default action would end the process here.
-    thread.join().unwrap();
+    blocker.unblock();
+}
+
+fn a_pending_signal_does_not_end_the_process_when_the_default_is_set() {
+    let (blocker, mut sampler, mut source) = with_a_pending_signal();
+    assert!(blocker.pends());
+    set_action(libc::SIG_DFL, 0);
+    while blocker.pends() {
+        source.drain(Duration::from_millis(1), &mut |_| ());
+    }
+    assert!(sampler.is_displaced());
+    assert_eq!(action().0, libc::SIG_DFL);
+    blocker.unblock();
+    assert!(!sampler.stop().signal_restored);
 }

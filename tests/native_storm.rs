@@ -3,29 +3,44 @@
 
 mod native_support;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use endstone_spark::model::StackEnd;
-use endstone_spark::native::ThreadSelection;
+use endstone_spark::model::{StackEnd, Tid};
+use endstone_spark::native::{SampleSource, ThreadSelection};
 use native_support::{start, this_thread, torture_time};
 
-fn build_library() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/churned_library.c");
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libchurned.so");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+fn build(source: &str, compiler: &str, variable: &str, library: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(source);
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(library);
+    let compiler = std::env::var(variable).unwrap_or_else(|_| compiler.to_owned());
     let status = Command::new(compiler)
         .args(["-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o"])
         .args([&library, &source])
         .status()
         .unwrap();
-    assert!(status.success(), "the C compiler that links Rust programs builds this");
+    assert!(status.success(), "{} is built", library.display());
     library
+}
+
+/// A function of a library that stays loaded.
+fn loaded(library: &Path, name: &CStr) -> *mut libc::c_void {
+    let path = CString::new(library.to_str().unwrap()).unwrap();
+    // SAFETY: both are strings; the library is never unloaded.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        assert!(!handle.is_null());
+        let symbol = libc::dlsym(handle, name.as_ptr());
+        assert!(!symbol.is_null());
+        symbol
+    }
 }
 
 /// Loads the library, works in it for a while, unloads it.
@@ -43,18 +58,23 @@ fn churn(library: &Path) {
     }
 }
 
-/// An exception through twenty frames.
+type Throw = extern "C" fn(u32) -> u64;
+
+/// A C++ exception through twenty frames, and a panic through as many of Rust's.
+fn exceptions(throw: Throw) {
+    for _ in 0..10 {
+        assert_eq!(throw(20), 20);
+    }
+    let caught = std::panic::catch_unwind(|| panic_below(20));
+    assert_eq!(caught.unwrap_err().downcast_ref::<u32>(), Some(&1));
+}
+
 #[inline(never)]
-fn throw(depth: u32) -> u32 {
+fn panic_below(depth: u32) -> u32 {
     if depth == 0 {
         std::panic::resume_unwind(Box::new(1_u32));
     }
-    throw(depth - 1) + black_box(1)
-}
-
-fn exceptions() {
-    let caught = std::panic::catch_unwind(|| throw(20));
-    assert_eq!(caught.unwrap_err().downcast_ref::<u32>(), Some(&1));
+    panic_below(depth - 1) + black_box(1)
 }
 
 fn allocations() {
@@ -90,19 +110,86 @@ fn executes() {
     assert!(Command::new("true").status().unwrap().success());
 }
 
-extern "C" fn on_foreign(signal: i32) {
-    let counter = if signal == libc::SIGPROF {
-        &CALLED
-    } else {
-        &ON_OTHER_STACK
+extern "C" fn on_foreign(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel's, or passed on as it was; the timer exists from before its first signal to the end of the process.
+    let missed = unsafe {
+        if (*info).si_code != libc::SI_TIMER {
+            CALLED.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        libc::timer_getoverrun(TIMER.load(Ordering::Relaxed))
     };
-    counter.fetch_add(1, Ordering::Relaxed);
+    TIMER_CALLED.fetch_add(1, Ordering::Relaxed);
+    TIMER_MISSED.fetch_add(u64::try_from(missed).unwrap(), Ordering::Relaxed);
+}
+
+extern "C" fn on_other_stack(_: i32) {
+    ON_OTHER_STACK.fetch_add(1, Ordering::Relaxed);
 }
 
 /// `SIGPROF`s that were raised, and calls of the handler that was there before us.
 static RAISED: AtomicU64 = AtomicU64::new(0);
 static CALLED: AtomicU64 = AtomicU64::new(0);
 static ON_OTHER_STACK: AtomicU64 = AtomicU64::new(0);
+
+/// A timer of somebody else's that sends `SIGPROF`: its calls, and the expirations that the kernel says came while one was still on its way.
+static TIMER: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+static TIMER_CALLED: AtomicU64 = AtomicU64::new(0);
+static TIMER_MISSED: AtomicU64 = AtomicU64::new(0);
+
+/// Rarely enough that a thread has mostly had its turn between two.
+const TIMER_PERIOD: Duration = Duration::from_millis(50);
+
+/// Starts that timer: `SIGPROF` to the thread with this id.
+fn start_timer(tid: Tid) {
+    // SAFETY: zeroed values of these types are valid; what the call needs is filled in.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = libc::SIGPROF;
+        event.sigev_notify_thread_id = tid.get();
+        let mut timer = std::ptr::null_mut();
+        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
+        TIMER.store(timer, Ordering::Relaxed);
+        let every = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: TIMER_PERIOD.as_nanos() as i64,
+        };
+        let setting = libc::itimerspec {
+            it_interval: every,
+            it_value: every,
+        };
+        assert_eq!(libc::timer_settime(timer, 0, &setting, std::ptr::null_mut()), 0);
+    }
+}
+
+/// What became of the timer's expirations in some time.
+#[derive(Debug)]
+struct Expirations {
+    due: u64,
+    called: u64,
+    missed: u64,
+}
+
+impl Expirations {
+    fn during(time: Duration, mut meanwhile: impl FnMut()) -> Self {
+        let read = || [&TIMER_CALLED, &TIMER_MISSED].map(|counter| counter.load(Ordering::Relaxed));
+        let (before, begun) = (read(), Instant::now());
+        while begun.elapsed() < time {
+            meanwhile();
+        }
+        let after = read();
+        Expirations {
+            due: (begun.elapsed().as_nanos() / TIMER_PERIOD.as_nanos()) as u64,
+            called: after[0] - before[0],
+            missed: after[1] - before[1],
+        }
+    }
+
+    fn calls(&self) -> f64 {
+        self.called as f64 / self.due as f64
+    }
+}
 
 /// One long sleep after some work; again after a signal.
 fn naps() {
@@ -141,26 +228,43 @@ fn signals() {
     }
 }
 
-fn install(signal: i32, flags: i32) {
+fn install(signal: i32, handler: usize, flags: i32) {
     // SAFETY: a zeroed action is valid, the handler fits the flags.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_foreign as *const () as usize;
+        action.sa_sigaction = handler;
         action.sa_flags = flags | libc::SA_RESTART;
         assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
     }
 }
 
+/// In the calling thread, and those it makes. The kernel wakes any thread for a child that has ended, although nobody asked for it and although the thread sleeps
+/// on: one that is to stay where it is must not be woken by others.
+fn block_ended_children() {
+    // SAFETY: changes this thread's own mask by a valid set.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
 #[test]
 fn a_storm_is_survived() {
-    let library = build_library();
-    install(libc::SIGPROF, 0);
-    install(libc::SIGUSR2, libc::SA_ONSTACK);
+    let library = build("churned_library.c", "cc", "CC", "libchurned.so");
+    let throws = build("throws.cpp", "c++", "CXX", "libthrows.so");
+    // SAFETY: the function's own type.
+    let throw = unsafe { std::mem::transmute::<*mut libc::c_void, Throw>(loaded(&throws, c"throw_through")) };
+    install(libc::SIGPROF, on_foreign as *const () as usize, libc::SA_SIGINFO);
+    install(libc::SIGUSR2, on_other_stack as *const () as usize, libc::SA_ONSTACK);
+    block_ended_children();
     let stop = Arc::new(AtomicBool::new(false));
     type Body = Box<dyn Fn() + Send>;
+    const CHURNS: usize = 0;
+    const SIGNALS: usize = 9;
     let bodies: Vec<Body> = vec![
         Box::new(move || churn(&library)),
-        Box::new(exceptions),
+        Box::new(move || exceptions(throw)),
         Box::new(allocations),
         Box::new(allocations),
         Box::new(allocations),
@@ -170,13 +274,13 @@ fn a_storm_is_survived() {
         Box::new(executes),
         Box::new(signals),
     ];
-    let (report, reported) = mpsc::channel();
     let workers: Vec<_> = bodies
         .into_iter()
         .map(|body| {
-            let (stop, report) = (Arc::clone(&stop), report.clone());
+            let stop = Arc::clone(&stop);
             let progress = Arc::new(AtomicU64::new(0));
             let counted = Arc::clone(&progress);
+            let (report, reported) = mpsc::channel();
             let thread = std::thread::spawn(move || {
                 // (Rust gives each of its threads an alternate signal stack.)
                 report.send(this_thread()).unwrap();
@@ -185,83 +289,120 @@ fn a_storm_is_survived() {
                     counted.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            (thread, progress)
+            (thread, progress, reported.recv().unwrap())
         })
         .collect();
-    let mut tids: Vec<_> = workers.iter().map(|_| reported.recv().unwrap()).collect();
+    let mut tids: Vec<Tid> = workers.iter().map(|(_, _, tid)| *tid).collect();
     // One that stays where it is for all that time.
-    let long_sleeper = std::thread::spawn(move || {
-        report.send(this_thread()).unwrap();
-        let begun = Instant::now();
-        let length = torture_time(5) + Duration::from_secs(1);
-        while let Some(left) = length.checked_sub(begun.elapsed()) {
-            sleep_once(left, &LONG_SLEEP_CUT);
-        }
-    });
-    tids.push(reported.recv().unwrap());
+    let (report, reported) = mpsc::channel();
+    let long_sleeper = {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            report.send(this_thread()).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                sleep_once(Duration::from_secs(3_600), &LONG_SLEEP_CUT);
+            }
+        })
+    };
+    let sleeper = reported.recv().unwrap();
+    tids.push(sleeper);
 
-    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(tids));
-    let (mut samples, mut rooted, mut in_library) = (0_u64, 0_u64, 0_u64);
+    // A quarter of the time without us, then all of it with us.
+    start_timer(tids[SIGNALS]);
+    let without = Expirations::during(torture_time(5) / 4, || std::thread::sleep(Duration::from_millis(5)));
+
+    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(tids.clone()));
+    let (mut samples, mut rooted, mut in_library, mut in_exceptions) = (0_u64, 0_u64, 0_u64, 0_u64);
     let begun = Instant::now();
-    let least = |workers: &[(_, Arc<AtomicU64>)]| {
+    let least = |workers: &[(_, Arc<AtomicU64>, _)]| {
         workers
             .iter()
-            .map(|(_, progress)| progress.load(Ordering::Relaxed))
+            .map(|(_, progress, _)| progress.load(Ordering::Relaxed))
             .min()
     };
-    while begun.elapsed() < torture_time(5) || samples < 3_000 || least(&workers) < Some(20) || in_library < 50 {
+    let mut take = |source: &mut SampleSource| {
+        let modules = source.modules();
+        source.drain(Duration::from_millis(20), &mut |sample| {
+            let is_in = |path: &Path| {
+                sample.native.iter().any(|frame| {
+                    modules
+                        .iter()
+                        .any(|module| module.id == frame.module && module.path == path)
+                })
+            };
+            in_library += u64::from(is_in(&library_path()));
+            in_exceptions += u64::from(is_in(&throws));
+            // A library that was loaded a moment ago is not known for up to 200 ms; its frames then end a stack with a reason.
+            if sample.thread.tid != tids[CHURNS] {
+                samples += 1;
+                rooted += u64::from(sample.end == StackEnd::Root);
+            }
+        });
+        (samples, in_library, in_exceptions)
+    };
+    let with = Expirations::during(torture_time(5), || {
+        take(&mut source);
+    });
+    loop {
+        let (samples, in_library, in_exceptions) = take(&mut source);
+        if samples >= 3_000 && least(&workers) >= Some(20) && in_library >= 50 && in_exceptions > 0 {
+            break;
+        }
         assert!(
             begun.elapsed() < torture_time(5) + Duration::from_secs(90),
             "{samples} samples, least progress {:?}",
             least(&workers)
         );
-        let modules = source.modules();
-        source.drain(Duration::from_millis(20), &mut |sample| {
-            samples += 1;
-            rooted += u64::from(sample.end == StackEnd::Root);
-            let leaf = sample.native.first().map(|frame| frame.module);
-            let module = modules.iter().find(|module| Some(module.id) == leaf);
-            in_library += u64::from(module.is_some_and(|module| module.path == library_path()));
-        });
     }
     assert!(sampler.stop().signal_restored);
     let figures = sampler.figures();
+    let long_cut = LONG_SLEEP_CUT.load(Ordering::Relaxed);
     stop.store(true, Ordering::Relaxed);
+    // SAFETY: this signal has a handler; it ends the hour of sleep.
+    unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), sleeper.get(), libc::SIGUSR2) };
     long_sleeper.join().unwrap();
-    workers.into_iter().for_each(|(thread, _)| thread.join().unwrap());
-    // A library that was loaded a moment ago is not known for up to 200 ms; its frames then end a stack with a reason.
-    assert!(rooted * 100 >= samples * 50, "{rooted} of {samples}");
-    let churned = source
-        .modules()
-        .iter()
-        .filter(|module| module.path == library_path())
-        .count();
+    workers.into_iter().for_each(|(thread, _, _)| thread.join().unwrap());
+    let (samples, in_library, in_exceptions) = take(&mut source);
+    let modules = source.modules();
+    let churned = modules.iter().filter(|module| module.path == library_path()).count();
     assert!(
         churned <= 64,
         "one library is not a new module each time it is loaded: {churned}"
     );
-    let [raised, called, naps, naps_cut, long_cut, other_stack] =
-        [&RAISED, &CALLED, &NAPS, &NAPS_CUT, &LONG_SLEEP_CUT, &ON_OTHER_STACK]
-            .map(|counter| counter.load(Ordering::Relaxed));
+    let [raised, called, naps, naps_cut, other_stack] =
+        [&RAISED, &CALLED, &NAPS, &NAPS_CUT, &ON_OTHER_STACK].map(|counter| counter.load(Ordering::Relaxed));
     eprintln!(
-        "{samples} samples, {rooted} with root, {in_library} in the library; {called} calls for {raised} foreign signals; {naps_cut} of {naps} naps and \
-         {long_cut} long sleeps cut short, {} counted; losses {:?}",
+        "{samples} samples, {rooted} with root, {in_library} in the library, {in_exceptions} in exceptions; {called} calls for {raised} raised signals, \
+         {with:?}, without us {without:?}; {naps_cut} of {naps} naps and {long_cut} long sleeps cut short, {} counted; losses {:?}",
         figures.interrupted_calls, figures.losses,
     );
+    assert!(rooted * 1000 >= samples * 999, "{rooted} of {samples}");
     // One that is pending already is not queued twice, by the kernel's rules.
     assert!(
         called <= raised && called * 100 >= raised * 99,
         "called {called} times for {raised}"
     );
+    // All are accounted for, but for some at the edges when the thread waits for its turn. One that comes while the last is on its way is missed, with
+    // or without us; over a minute that is equally rare.
+    assert!(
+        (with.called + with.missed).abs_diff(with.due) <= with.due / 100 + 5,
+        "{with:?}"
+    );
+    if torture_time(5) >= Duration::from_secs(30) {
+        assert!(
+            (with.calls() - without.calls()).abs() < 0.01,
+            "{with:?}, without us {without:?}"
+        );
+    }
     assert!(other_stack > 0);
     assert!(naps_cut <= naps, "{naps_cut} interruptions in {naps} naps");
-    // Once, on a machine with a free processor. On a full one a thread that we woke is not back in its sleep when it is looked at again.
+    assert!(long_cut <= 1, "{long_cut} interruptions of one long sleep");
+    // An answer that comes in the moment of the stop is not looked at.
     assert!(
-        long_cut * 100 <= samples,
-        "{long_cut} interruptions of one long sleep in {samples} samples"
+        figures.interrupted_calls + tids.len() as u64 >= naps_cut + long_cut,
+        "{} counted",
+        figures.interrupted_calls
     );
-    // Answers that came too late to be looked at are not among the counted.
-    assert!(figures.interrupted_calls * 100 >= (naps_cut + long_cut) * 95);
 }
 
 fn library_path() -> PathBuf {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use endstone_spark::model::Tid;
+use endstone_spark::model::{SampleLoss, Tid};
 use endstone_spark::native::ThreadSelection;
-use native_support::{Symbols, Taken, sample_until, share, this_thread};
+use native_support::{Symbols, Taken, sample_until, share, start, this_thread};
 
 /// There is one capture at a time in a process.
 static ONE: Mutex<()> = Mutex::new(());
@@ -72,15 +72,50 @@ fn a_thread_that_stays_blocked_is_interrupted_once_at_most_twice() {
     let symbols = Symbols::of_this_executable(&source);
     assert!(share(taken.iter(), |sample| has(&symbols, sample, "waits_in_first")) > 0.99);
     stop.store(true, Ordering::Relaxed);
-    // SAFETY: a signal with a no-op handler ends the hour of sleep.
-    unsafe {
-        libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t);
-        libc::syscall(libc::SYS_tgkill, std::process::id(), tid.get(), libc::SIGUSR2);
-    }
+    wake(tid);
     thread.join().unwrap();
 }
 
 extern "C" fn nothing(_: i32) {}
+
+#[test]
+fn a_thread_with_too_little_stack_is_not_asked_again_where_it_waits() {
+    let _one = ONE.lock();
+    let stop = Arc::new(AtomicBool::new(false));
+    let interrupts = Arc::new(AtomicU64::new(0));
+    let (report, reported) = mpsc::channel();
+    let thread = {
+        let (stop, interrupts) = (Arc::clone(&stop), Arc::clone(&interrupts));
+        std::thread::Builder::new().stack_size(24 << 10).spawn(move || {
+            report.send(this_thread()).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                interrupts.fetch_add(u64::from(sleep_once(3_600_000_000_000)), Ordering::Relaxed);
+            }
+        })
+    };
+    let tid = reported.recv().unwrap();
+    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
+    while sampler.figures().losses.get(SampleLoss::SmallStack) < 200 {
+        source.drain(Duration::from_millis(5), &mut |_| {
+            panic!("there is no room for a handler")
+        });
+    }
+    sampler.stop();
+    let interrupts = interrupts.load(Ordering::Relaxed);
+    assert!(interrupts <= 2, "{interrupts} interrupts");
+    stop.store(true, Ordering::Relaxed);
+    wake(tid);
+    thread.unwrap().join().unwrap();
+}
+
+/// Ends an hour of sleep by a signal with a handler that does nothing.
+fn wake(tid: Tid) {
+    // SAFETY: the handler fits; the thread lives until it has seen `stop`.
+    unsafe {
+        libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t);
+        libc::syscall(libc::SYS_tgkill, std::process::id(), tid.get(), libc::SIGUSR2);
+    }
+}
 
 #[test]
 fn a_restarted_wait_is_recognised() {

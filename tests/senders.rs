@@ -52,6 +52,10 @@ struct World {
     logger: usize,
     console: usize,
     player: usize,
+    /// Online too, and may use the profiler.
+    helper: usize,
+    /// Online too, and may not.
+    guest: usize,
     block: usize,
     scheduler: usize,
     manager: usize,
@@ -76,6 +80,8 @@ fn world() -> &'static World {
         // SAFETY: the object made above; its second word is the OfflinePlayer part.
         unsafe { (*(player as *mut Object)).0[1] = offline };
         World {
+            helper: object(&sender(no, own, to_helper as *const c_void)),
+            guest: object(&sender(no, own, to_guest as *const c_void)),
             console: object(&sender(own, no, to_console as *const c_void)),
             block: object(&sender(no, no, to_block as *const c_void)),
             player,
@@ -94,6 +100,7 @@ fn world() -> &'static World {
                 (ServerSlots::GET_SCHEDULER, get_scheduler as *const c_void),
                 (ServerSlots::GET_COMMAND_SENDER, get_console as *const c_void),
                 (ServerSlots::GET_PLAYER_BY_ID, get_player as *const c_void),
+                (ServerSlots::GET_ONLINE_PLAYERS, online_players as *const c_void),
                 (ServerSlots::GET_CURRENT_MSPT, five as *const c_void),
                 (ServerSlots::GET_AVERAGE_TPS, five as *const c_void),
             ]),
@@ -135,7 +142,14 @@ unsafe extern "C" fn unique_id(this: usize) -> UniqueId {
 }
 unsafe extern "C" fn has_permission(this: usize, name: *const CxxString) -> bool {
     // SAFETY: the caller's string.
-    assert_eq!(unsafe { &*name }.to_text(), "endstone.command.spark");
+    let name = unsafe { &*name }.to_text();
+    assert!(
+        ["endstone.command.spark", "spark.profiler", "spark.activity"].contains(&&*name),
+        "{name}"
+    );
+    if this == world().guest {
+        return false;
+    }
     this != world().player || PLAYER_MAY.load(Ordering::Relaxed)
 }
 unsafe extern "C" fn name(result: *mut CxxString, _this: usize) -> *mut CxxString {
@@ -146,6 +160,12 @@ unsafe extern "C" fn name(result: *mut CxxString, _this: usize) -> *mut CxxStrin
 unsafe extern "C" fn no_plugins(result: *mut CxxVector<usize>, _this: usize) -> *mut CxxVector<usize> {
     // SAFETY: room for the result.
     unsafe { result.write(CxxVector::empty()) };
+    result
+}
+unsafe extern "C" fn online_players(result: *mut CxxVector<usize>, _this: usize) -> *mut CxxVector<usize> {
+    let players = [world().helper, world().guest];
+    // SAFETY: room for the result.
+    unsafe { result.write(players.into_iter().collect()) };
     result
 }
 unsafe extern "C" fn run_task_timer(
@@ -179,6 +199,12 @@ unsafe extern "C" fn to_player(_this: usize, message: *const Message) {
 }
 unsafe extern "C" fn to_console(_this: usize, message: *const Message) {
     say("console", message);
+}
+unsafe extern "C" fn to_helper(_this: usize, message: *const Message) {
+    say("helper", message);
+}
+unsafe extern "C" fn to_guest(_this: usize, message: *const Message) {
+    say("guest", message);
 }
 unsafe extern "C" fn to_block(_this: usize, message: *const Message) {
     say("block", message);
@@ -353,11 +379,23 @@ fn everybody_is_answered_where_they_are() {
         "{refused}"
     );
 
-    // ... and to the console when they have left.
+    // ... and when they have left, to the console and to those who may use the profiler.
     PLAYER_IS_ONLINE.store(false, Ordering::Relaxed);
     plugin.type_line(world.player, "profiler stop --save-to-file");
     let saved = tick_until_said("Saved");
     assert!(saved.starts_with("console: [⚡] Saved "), "{saved}");
+    let said = SAID.lock().clone();
+    let broadcast = format!("helper: {PREFIX} §aSaved ");
+    assert!(said.iter().any(|line| line.starts_with(&broadcast)), "{said:?}");
+    assert!(!said.iter().any(|line| line.starts_with("guest")), "{said:?}");
+
+    // What the console asked for is for the console alone.
+    plugin.type_line(world.console, "profiler start");
+    tick_until_said("The profiler is running");
+    plugin.type_line(world.console, "profiler cancel");
+    tick_until_said("nothing was saved");
+    let said = SAID.lock().clone();
+    assert!(said.iter().all(|line| line.starts_with("console: ")), "{said:?}");
 
     // What runs is saved when the plugin is disabled, and the task is cancelled.
     plugin.type_line(world.console, "profiler start");
@@ -389,10 +427,30 @@ fn everybody_is_answered_where_they_are() {
     }
     assert!(SAID.lock().is_empty(), "{:?}", SAID.lock());
 
-    // Deleted without being disabled, while profiling: no thread of ours stays.
+    // What is wrong with the owner's files is in the log. Without broadcast, results for somebody who has left are for the console alone.
+    let settings = "disableResponseBroadcast = true\nviewerUrl = 5\n";
+    std::fs::write(folder.path().join("config.toml"), settings).unwrap();
+    std::fs::write(folder.path().join("activity.json"), "{").unwrap();
     let plugin = Driven::new(folder.path());
     plugin.call(PluginSlots::ON_ENABLE);
+    let said = SAID.lock().clone();
+    assert!(
+        said[0].starts_with("log 3: plugins/spark/config.toml, line 2: viewerUrl must be an address"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].contains("activity.json, is damaged") && said.len() == 2,
+        "{said:?}"
+    );
     tick();
+    plugin.type_line(world.player, "profiler start");
+    tick_until_said("The profiler is running");
+    plugin.type_line(world.player, "profiler cancel");
+    tick_until_said("nothing was saved");
+    let said = SAID.lock().clone();
+    assert!(said.iter().all(|line| !line.starts_with("helper")), "{said:?}");
+
+    // Deleted without being disabled, while profiling: no thread of ours stays.
     plugin.type_line(world.console, "profiler start");
     tick_until_said("The profiler is running");
     assert!(own_threads() > 0);

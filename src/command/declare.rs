@@ -14,13 +14,8 @@ pub const ALIASES: &[&str] = &[];
 /// by the server's syntax error; whichever of them a server prefers, the words arrive in the same order.
 pub const USAGES: &[&str] = &[
     "/spark (help)[topic: SparkHelp]",
-    "/spark (profiler|sampler)<module: SparkModule> (start|stop|info|cancel)[action: SparkAction] [flags: message]",
+    "/spark (profiler|sampler)<module: SparkModule> (start|stop|upload|info|cancel)[action: SparkAction] [flags: message]",
+    "/spark (activity)<list: SparkList> [flags: message]",
     "/spark (profiler|sampler)<module: SparkModule> <arguments: message>",
     "/spark <arguments: message>",
 ];
-
-/// Needed for every subcommand.
-pub const PERMISSION: &str = "endstone.command.spark";
-
-/// One line for the server's permission list.
-pub const PERMISSION_DESCRIPTION: &str = "Use the spark profiler";

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::clean::clean_text;
 use crate::limits;
+use crate::model::clean_text;
 
 /// `1,234,567`.
 pub(super) fn count(number: u64) -> String {
@@ -38,6 +38,16 @@ pub(super) fn duration(seconds: u64) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, 0, _) => format!("{hours} h"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// `just now`, `5 min ago`, `3 h ago`, `12 days ago`.
+pub(super) fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} ago", counted(seconds / 86_400, "day")),
     }
 }
 
@@ -107,6 +117,21 @@ mod tests {
             (11_045, "3 h 4 min"),
         ] {
             assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn ages_have_one_unit() {
+        for (seconds, text) in [
+            (0, "just now"),
+            (59, "just now"),
+            (60, "1 min ago"),
+            (3_599, "59 min ago"),
+            (7_200, "2 h ago"),
+            (86_400, "1 day ago"),
+            (86_400 * 59 + 5, "59 days ago"),
+        ] {
+            assert_eq!(age(seconds), text);
         }
     }
 

@@ -6,19 +6,27 @@
 //! ```
 
 mod answer;
-mod clean;
 mod declare;
 mod figures;
 mod flags;
+mod help;
+mod info;
 mod line;
+mod notice;
 mod parse;
+mod past;
+mod permission;
 mod run;
+mod start;
 mod tokens;
 mod view;
 
-pub use answer::{answer_notice, answer_refusal};
-pub use clean::clean_text;
-pub use declare::{ALIASES, DESCRIPTION, NAME, PERMISSION, PERMISSION_DESCRIPTION, USAGES};
+pub use answer::answer_refusal;
+pub use declare::{ALIASES, DESCRIPTION, NAME, USAGES};
+pub use help::JavaCommand;
 pub use line::{Audience, Line};
+pub use notice::answer_notice;
 pub use parse::{Command, ParseError, ProfilerCommand, parse};
+pub use permission::{Granted, PERMISSIONS, Permission};
 pub use run::run;
+pub use start::Start;

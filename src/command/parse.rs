@@ -1,11 +1,12 @@
 //! From arguments to a command.
 
-use super::clean::clean_text;
 use super::flags::{self, Flag};
+use super::help::JavaCommand;
+use super::start::Start;
 use super::tokens;
-use super::view;
 use crate::limits;
-use crate::model::{NamePattern, ThreadChoice, ThreadNames, View};
+use crate::model::clean_text;
+use crate::session::Destination;
 
 /// What was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,28 +15,24 @@ pub enum Command {
     Help,
     /// Something about profiling.
     Profiler(ProfilerCommand),
+    /// List past profiles.
+    Activity {
+        /// Counted from 1.
+        page: usize,
+    },
+    /// Something that spark for Java has.
+    Java(JavaCommand),
 }
 
 /// What was asked of the profiler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfilerCommand {
     /// Begin a session.
-    Start {
-        /// Time between samples, in microseconds.
-        interval_micros: u64,
-        /// Seconds after which it stops by itself.
-        timeout_seconds: Option<u64>,
-        /// Which threads.
-        threads: ThreadChoice,
-        /// Leave out the time in which threads wait.
-        ignore_sleeping: bool,
-        /// What the profile will show.
-        view: View,
-    },
+    Start(Start),
     /// End the session and export it.
     Stop {
-        /// Whether a file was asked for.
-        save_to_file: bool,
+        /// Where it goes.
+        to: Destination,
         /// One line for the profile's page.
         comment: Option<String>,
     },
@@ -55,13 +52,13 @@ pub enum ParseError {
     #[error("A quote is not closed. Write texts as \"like this\".")]
     UnclosedQuote,
     /// Not a word that may stand first.
-    #[error("Unknown command \"{}\". Use: help, profiler.", echo(.0))]
+    #[error("Unknown command \"{}\". Use: help, profiler, activity.", echo(.0))]
     UnknownModule(String),
     /// `profiler` alone with flags behind it.
-    #[error("The profiler needs to know what to do. Use: start, stop, info, cancel.")]
+    #[error("The profiler needs to know what to do. Use: start, stop, upload, info, cancel.")]
     NoAction,
     /// Not a word that may stand after `profiler`.
-    #[error("Unknown profiler command \"{}\". Use: start, stop, info, cancel.", echo(.0))]
+    #[error("Unknown profiler command \"{}\". Use: start, stop, upload, info, cancel.", echo(.0))]
     UnknownAction(String),
     /// A word where only flags may stand, or nothing.
     #[error("Did not expect \"{}\" after \"{action}\". {}", echo(.word), allowed_flags(.action))]
@@ -92,6 +89,14 @@ pub enum ParseError {
         limits::MAX_TIMEOUT_SECONDS
     )]
     Timeout,
+    /// Not a page.
+    #[error("--page must be a whole number from 1.")]
+    Page,
+    /// Only slow ticks, which cannot be told from the others yet.
+    #[error(
+        "--only-ticks-over is not there yet: the server does not say when a tick begins, so slow ticks could not be kept exactly. Profile without it; the viewer shows the longest tick of each minute."
+    )]
+    OnlyTicksOver,
     /// Without a name.
     #[error("--thread needs the name of a thread, or * for all. It may be given several times.")]
     Thread,
@@ -132,18 +137,24 @@ fn echo_reason(text: &str) -> String {
 fn allowed_flags(action: &str) -> &'static str {
     match action {
         START => {
-            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter."
+            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file."
         }
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
+        UPLOAD => "Use: --comment \"TEXT\".",
+        ACTIVITY => "Use: --page N.",
         _ => "It takes nothing more.",
     }
 }
 
 const HELP: &str = "help";
-const START: &str = "profiler start";
+const ACTIVITY: &str = "activity";
+const PROFILER: &str = "profiler";
+pub(super) const START: &str = "profiler start";
 const STOP: &str = "profiler stop";
+const UPLOAD: &str = "profiler upload";
 const INFO: &str = "profiler info";
 const CANCEL: &str = "profiler cancel";
+const OPEN: &str = "profiler open";
 
 /// Understands the arguments of `/spark`, however the server split them.
 ///
@@ -160,147 +171,169 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
         return Ok(Command::Help);
     };
     match module.text.to_lowercase().as_str() {
-        "help" => alone(HELP, rest, Command::Help),
+        "help" => none(HELP, &flags::group(HELP, rest)?).map(|()| Command::Help),
         "profiler" | "sampler" => profiler(rest),
+        "activity" => activity(&flags::group(ACTIVITY, rest)?),
+        "heapsummary" | "heapdump" => Ok(Command::Java(JavaCommand::Heap)),
+        "gc" | "gcmonitor" => Ok(Command::Java(JavaCommand::Collector)),
         _ => Err(ParseError::UnknownModule(module.text.clone())),
     }
 }
 
-/// `command` when nothing follows.
-fn alone(action: &'static str, rest: &[tokens::Token], command: Command) -> Result<Command, ParseError> {
-    match flags::group(action, rest)?.into_iter().next() {
-        Some(flag) => Err(ParseError::UnknownFlag {
-            action,
-            name: flag.name,
-        }),
-        None => Ok(command),
-    }
-}
-
 fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
-    let Some((action, rest)) = tokens.split_first() else {
+    let Some((word, rest)) = tokens.split_first() else {
         return Ok(Command::Help);
     };
-    if action.text.starts_with("--") && !action.quoted {
-        return Err(ParseError::NoAction);
+    if word.text.starts_with("--") && !word.quoted {
+        return by_flag(flags::group(PROFILER, tokens)?);
     }
-    match action.text.to_lowercase().as_str() {
-        "start" => start(&flags::group(START, rest)?).map(Command::Profiler),
-        "stop" => stop(&flags::group(STOP, rest)?).map(Command::Profiler),
-        "info" => alone(INFO, rest, Command::Profiler(ProfilerCommand::Info)),
-        "cancel" => alone(CANCEL, rest, Command::Profiler(ProfilerCommand::Cancel)),
-        _ => Err(ParseError::UnknownAction(action.text.clone())),
+    let action = Action::of(&word.text).ok_or_else(|| ParseError::UnknownAction(word.text.clone()))?;
+    action.with(&flags::group(action.name(), rest)?)
+}
+
+/// The older form of spark's commands: `profiler --stop --comment x`.
+fn by_flag(mut flags: Vec<Flag>) -> Result<Command, ParseError> {
+    let is_action = |flag: &Flag| Action::of(&flag.name).is_some_and(|action| action != Action::Start);
+    let place = flags.iter().position(is_action).ok_or(ParseError::NoAction)?;
+    let flag = flags.remove(place);
+    let Some(action) = Action::of(&flag.name).filter(|_| !flags.iter().any(is_action)) else {
+        return Err(ParseError::NoAction);
+    };
+    match flag.value {
+        Some(_) => Err(ParseError::NoValue(action.word())),
+        None => action.with(&flags),
     }
 }
 
-fn start(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
-    let mut interval_micros = limits::DEFAULT_INTERVAL_MICROS;
-    let mut timeout_seconds = None;
-    let mut names = Vec::new();
-    let mut regex = false;
-    let mut ignore_sleeping = false;
-    let mut view = View::default();
-    for flag in flags {
-        if view::apply(flag, &mut view)? {
-            continue;
+/// What can be done with the profiler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Action {
+    Start,
+    Stop,
+    Upload,
+    Info,
+    Cancel,
+    Open,
+}
+
+impl Action {
+    const ALL: [Action; 6] = [
+        Action::Start,
+        Action::Stop,
+        Action::Upload,
+        Action::Info,
+        Action::Cancel,
+        Action::Open,
+    ];
+
+    fn of(word: &str) -> Option<Self> {
+        let word = word.to_lowercase();
+        Action::ALL.into_iter().find(|action| action.word() == word)
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Action::Start => "start",
+            Action::Stop => "stop",
+            Action::Upload => "upload",
+            Action::Info => "info",
+            Action::Cancel => "cancel",
+            Action::Open => "open",
         }
-        let value = flag.value.as_deref().unwrap_or_default();
-        match flag.name.as_str() {
-            "interval" => interval_micros = micros(value).ok_or(ParseError::Interval)?,
-            "timeout" => timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
-            "thread" if value.is_empty() => return Err(ParseError::Thread),
-            "thread" => names.push(value.to_owned()),
-            "regex" => regex = switch("regex", flag)?,
-            "ignore-sleeping" => ignore_sleeping = switch("ignore-sleeping", flag)?,
-            _ => {
-                return Err(ParseError::UnknownFlag {
-                    action: START,
-                    name: flag.name.clone(),
-                });
+    }
+
+    /// As answers name it.
+    const fn name(self) -> &'static str {
+        match self {
+            Action::Start => START,
+            Action::Stop => STOP,
+            Action::Upload => UPLOAD,
+            Action::Info => INFO,
+            Action::Cancel => CANCEL,
+            Action::Open => OPEN,
+        }
+    }
+
+    fn with(self, flags: &[Flag]) -> Result<Command, ParseError> {
+        let alone = |command| none(self.name(), flags).map(|()| command);
+        Ok(match self {
+            Action::Start => Command::Profiler(ProfilerCommand::Start(Start::of(flags)?)),
+            Action::Stop | Action::Upload => Command::Profiler(self.stop(flags)?),
+            Action::Info => alone(Command::Profiler(ProfilerCommand::Info))?,
+            Action::Cancel => alone(Command::Profiler(ProfilerCommand::Cancel))?,
+            // Whatever follows, it is not there.
+            Action::Open => Command::Java(JavaCommand::Open),
+        })
+    }
+
+    fn stop(self, flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
+        let mut to = match self {
+            Action::Upload => Destination::Server,
+            _ => Destination::AsStarted,
+        };
+        let mut said = None;
+        for flag in flags {
+            match flag.name.as_str() {
+                "save-to-file" if self == Action::Stop => {
+                    switch("save-to-file", flag)?;
+                    to = Destination::File;
+                }
+                "comment" => said = Some(comment(flag)?),
+                _ => {
+                    return Err(ParseError::UnknownFlag {
+                        action: self.name(),
+                        name: flag.name.clone(),
+                    });
+                }
             }
         }
+        Ok(ProfilerCommand::Stop { to, comment: said })
     }
-    Ok(ProfilerCommand::Start {
-        interval_micros,
-        timeout_seconds,
-        threads: thread_choice(names, regex)?,
-        ignore_sleeping,
-        view,
-    })
 }
 
-fn switch(name: &'static str, flag: &Flag) -> Result<bool, ParseError> {
+/// Nothing may follow `action`.
+fn none(action: &'static str, flags: &[Flag]) -> Result<(), ParseError> {
+    match flags.first() {
+        Some(flag) => Err(ParseError::UnknownFlag {
+            action,
+            name: flag.name.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn activity(flags: &[Flag]) -> Result<Command, ParseError> {
+    let mut page = 1;
+    for flag in flags {
+        if flag.name != "page" {
+            return Err(ParseError::UnknownFlag {
+                action: ACTIVITY,
+                name: flag.name.clone(),
+            });
+        }
+        let value = flag.value.as_deref().unwrap_or_default();
+        let number = value
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| value.parse().ok());
+        page = number.flatten().filter(|page| *page > 0).ok_or(ParseError::Page)?;
+    }
+    Ok(Command::Activity { page })
+}
+
+/// A flag that is there or not.
+pub(super) fn switch(name: &'static str, flag: &Flag) -> Result<bool, ParseError> {
     match flag.value {
         None => Ok(true),
         Some(_) => Err(ParseError::NoValue(name)),
     }
 }
 
-fn thread_choice(names: Vec<String>, regex: bool) -> Result<ThreadChoice, ParseError> {
-    if names.iter().any(|name| name == "*") {
-        return Ok(ThreadChoice::All);
+/// One line of text for the profile's page.
+pub(super) fn comment(flag: &Flag) -> Result<String, ParseError> {
+    let text = clean_text(flag.value.as_deref().unwrap_or_default(), usize::MAX);
+    if text.is_empty() || text.chars().count() > limits::COMMENT_CHARS {
+        return Err(ParseError::Comment);
     }
-    match (names.is_empty(), regex) {
-        (true, true) => Err(ParseError::RegexAlone),
-        (true, false) => Ok(ThreadChoice::Server),
-        (false, false) => Ok(ThreadChoice::Named(ThreadNames::Exact(names))),
-        (false, true) => {
-            let patterns = names
-                .into_iter()
-                .map(|pattern| NamePattern::new(&pattern).map_err(|reason| ParseError::Pattern { pattern, reason }));
-            Ok(ThreadChoice::Named(ThreadNames::Patterns(
-                patterns.collect::<Result<_, _>>()?,
-            )))
-        }
-    }
-}
-
-fn stop(flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
-    let mut save_to_file = false;
-    let mut comment = None;
-    for flag in flags {
-        match (flag.name.as_str(), &flag.value) {
-            ("save-to-file", None) => save_to_file = true,
-            ("save-to-file", Some(_)) => return Err(ParseError::NoValue("save-to-file")),
-            ("comment", value) => {
-                let text = clean_text(value.as_deref().unwrap_or_default(), usize::MAX);
-                if text.is_empty() || text.chars().count() > limits::COMMENT_CHARS {
-                    return Err(ParseError::Comment);
-                }
-                comment = Some(text);
-            }
-            _ => {
-                return Err(ParseError::UnknownFlag {
-                    action: STOP,
-                    name: flag.name.clone(),
-                });
-            }
-        }
-    }
-    Ok(ProfilerCommand::Stop { save_to_file, comment })
-}
-
-/// Milliseconds with at most three decimals, as microseconds, when in range. Digits and one point only: no sign, no exponent, no `NaN`.
-fn micros(text: &str) -> Option<u64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) || fraction.len() > 3 {
-        return None;
-    }
-    let fraction = fraction.parse::<u64>().ok()? * 10u64.pow(3 - fraction.len() as u32);
-    let micros = whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(fraction)?;
-    (limits::MIN_INTERVAL_MICROS..=limits::MAX_INTERVAL_MICROS)
-        .contains(&micros)
-        .then_some(micros)
-}
-
-/// Whole seconds, when in range. Digits only.
-fn seconds(text: &str) -> Option<u64> {
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let seconds = text.parse::<u64>().ok()?;
-    (limits::MIN_TIMEOUT_SECONDS..=limits::MAX_TIMEOUT_SECONDS)
-        .contains(&seconds)
-        .then_some(seconds)
+    Ok(text)
 }

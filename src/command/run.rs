@@ -1,55 +1,66 @@
 //! From a command to an answer.
 
 use super::answer;
+use super::help;
+use super::info;
 use super::line::Line;
 use super::parse::{Command, ProfilerCommand, parse};
+use super::past;
+use super::permission::Granted;
 use crate::session::{Control, Refusal, Requester, StartRequest, StopRequest};
 
-/// Carries out the command in `arguments` for `requester` and says what to answer now. What takes longer is answered later, through
-/// [`super::answer_notice`].
-pub fn run<S: AsRef<str>>(arguments: &[S], requester: &Requester, control: &dyn Control) -> Vec<Line> {
+/// Carries out the command in `arguments` for `requester`, who may do what is `granted`, and says what to answer now. What takes longer is answered later,
+/// through [`super::answer_notice`].
+pub fn run<S: AsRef<str>>(
+    arguments: &[S],
+    requester: &Requester,
+    granted: &Granted,
+    control: &dyn Control,
+) -> Vec<Line> {
+    if granted.is_empty() {
+        return vec![Line::new().bad(Granted::refusal())];
+    }
     let command = match parse(arguments) {
         Ok(command) => command,
         Err(error) => return vec![answer::parse_error(&error)],
     };
+    if let Some(missing) = granted.missing(&command) {
+        return vec![Line::new().bad(missing)];
+    }
     match command {
-        Command::Help => answer::help(),
-        Command::Profiler(ProfilerCommand::Info) => answer::info(&control.info()),
-        Command::Profiler(ProfilerCommand::Start {
-            interval_micros,
-            timeout_seconds,
-            threads,
-            ignore_sleeping,
-            view,
-        }) => {
+        Command::Help => help::help(),
+        Command::Java(command) => vec![help::instead(command)],
+        Command::Activity { page } => {
+            let (now, entries) = control.activity();
+            past::past(now, &entries, page)
+        }
+        Command::Profiler(ProfilerCommand::Info) => info::info(&control.info()),
+        Command::Profiler(ProfilerCommand::Start(start)) => {
+            let accepted = answer::start_accepted(start.interval_micros, start.timeout_seconds);
             let request = StartRequest {
-                interval_micros,
-                timeout_seconds,
-                threads,
-                ignore_sleeping,
-                view,
+                interval_micros: start.interval_micros,
+                timeout_seconds: start.timeout_seconds,
+                threads: start.threads,
+                ignore_sleeping: start.ignore_sleeping,
+                view: start.view,
+                save_to_file: start.save_to_file,
+                comment: start.comment,
                 requested_by: requester.clone(),
             };
-            done(
-                control.start(request),
-                answer::start_accepted(interval_micros, timeout_seconds),
-            )
+            done(control.start(request).map(|()| accepted))
         }
-        Command::Profiler(ProfilerCommand::Stop { save_to_file, comment }) => {
+        Command::Profiler(ProfilerCommand::Stop { to, comment }) => {
             let request = StopRequest {
-                save_to_file,
+                to,
                 comment,
                 requested_by: requester.clone(),
             };
-            done(control.stop(request), answer::stop_accepted(save_to_file))
+            done(control.stop(request).map(|ended| answer::stop_accepted(ended, to)))
         }
-        Command::Profiler(ProfilerCommand::Cancel) => done(control.cancel(requester), answer::cancel_accepted()),
+        Command::Profiler(ProfilerCommand::Cancel) => done(control.cancel(requester).map(answer::cancel_accepted)),
     }
 }
 
-fn done(result: Result<(), Refusal>, accepted: Line) -> Vec<Line> {
-    vec![match result {
-        Ok(()) => accepted,
-        Err(refusal) => answer::answer_refusal(&refusal),
-    }]
+fn done(result: Result<Line, Refusal>) -> Vec<Line> {
+    vec![result.unwrap_or_else(|refusal| answer::answer_refusal(&refusal))]
 }

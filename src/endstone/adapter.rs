@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::abi::{CxxFunction, Plugin, Server, UniqueId};
 use super::image;
 use super::pure::pure;
-use crate::command::{Audience, answer_notice, clean_text};
+use crate::activity::ActivityLog;
+use crate::command::{Audience, Granted, answer_notice};
 use crate::limits;
-use crate::model::plugin_stem;
+use crate::model::{clean_text, plugin_stem};
 use crate::session::{Control, Environment, Outgoing, PluginInfo, Requester, Service, TickSample};
+use crate::settings;
 use crate::sys::{clock, thread};
 
 /// Ticks between two looks at the list of plugins: a minute.
@@ -60,8 +62,14 @@ unsafe impl Sync for HostAddress {}
 
 impl Adapter {
     /// Starts the profiler's service and its tick task.
-    pub(super) fn enable(server: Server<'_>, plugin: Plugin<'_>, folder: PathBuf) -> Result<Self, AdapterError> {
-        let service = pure(|| Service::new(folder)).map_err(AdapterError::Panic)?;
+    ///
+    /// Gives the lines for the log too: what is wrong with files of ours that the owner may mend.
+    pub(super) fn enable(
+        server: Server<'_>,
+        plugin: Plugin<'_>,
+        folder: PathBuf,
+    ) -> Result<(Self, Vec<String>), AdapterError> {
+        let (service, problems) = pure(|| service(folder)).map_err(AdapterError::Panic)?;
         let ticker = Arc::new(Ticker {
             enabled: AtomicBool::new(true),
             ticks: AtomicU32::new(0),
@@ -78,7 +86,7 @@ impl Adapter {
             .scheduler()
             .and_then(|scheduler| scheduler.run_task_timer(plugin, function, 0, 1));
         if adapter.task.is_some() {
-            Ok(adapter)
+            Ok((adapter, problems))
         } else {
             Err(AdapterError::NoTask)
         }
@@ -95,7 +103,7 @@ impl Adapter {
         self.ticker.enabled.store(false, Ordering::Relaxed);
         let ended = pure(|| self.ticker.service.shutdown());
         if let Ok(replies) = pure(|| self.ticker.replies()) {
-            deliver(server, &replies);
+            deliver(server, &replies, self.ticker.to_console_only());
         }
         if let (Some(scheduler), Some(task)) = (server.scheduler(), self.task) {
             scheduler.cancel_task(task);
@@ -156,13 +164,25 @@ impl Ticker {
 
         // Deliver. A panic was reported by the panic hook; the next tick tries again.
         if let Ok(replies) = replies {
-            deliver(server, &replies);
+            deliver(server, &replies, self.to_console_only());
         }
+    }
+
+    fn to_console_only(&self) -> bool {
+        self.service.settings().disable_response_broadcast
     }
 
     fn replies(&self) -> Vec<Reply> {
         self.service.take_outgoing().into_iter().map(Reply::new).collect()
     }
+}
+
+/// The profiler, with what its files say, and what is wrong with those.
+fn service(folder: PathBuf) -> (Service, Vec<String>) {
+    let loaded = settings::load(&folder);
+    let (past, damage) = ActivityLog::load(folder.clone());
+    let problems = loaded.problems.iter().map(ToString::to_string).chain(damage).collect();
+    (Service::new(folder, loaded.settings, past), problems)
 }
 
 /// A worded notice.
@@ -186,8 +206,9 @@ impl Reply {
     }
 }
 
-/// Sends each reply to whoever asked, if still there, else to the console. Nobody is remembered by address: players leave.
-fn deliver(server: Server<'_>, replies: &[Reply]) {
+/// Sends each reply to whoever asked, if still there; else to the console and, unless the owner does not want it, to the players who may use the profiler.
+/// Nobody is remembered by address: players leave.
+fn deliver(server: Server<'_>, replies: &[Reply], to_console_only: bool) {
     for reply in replies {
         let player = match reply.to {
             Requester::Player { unique_id, .. } => server.player_by_id(UniqueId::from_bytes(unique_id)),
@@ -199,7 +220,20 @@ fn deliver(server: Server<'_>, replies: &[Reply]) {
                 if let Some(console) = server.console() {
                     console.send_message(&reply.plain);
                 }
+                if matches!(reply.to, Requester::Player { .. }) && !to_console_only {
+                    broadcast(server, &reply.coloured);
+                }
             }
+        }
+    }
+}
+
+/// Sends a line to the players who may use the profiler.
+fn broadcast(server: Server<'_>, line: &str) {
+    for player in server.online_players() {
+        let sender = player.as_sender();
+        if Granted::ask(|name| sender.has_permission(name)).covers_profiler() {
+            sender.send_message(line);
         }
     }
 }

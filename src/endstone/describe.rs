@@ -15,6 +15,8 @@ pub const API_VERSION: &str = "0.11";
 pub fn describe() -> Result<PluginDescription, RttiUnavailable> {
     let version = env!("CARGO_PKG_VERSION");
     let text = CxxString::new;
+    // Any one of them lets somebody type the command; which part of it they may use is decided when it is read.
+    let names: Vec<&str> = command::PERMISSIONS.iter().map(|permission| permission.name).collect();
     Ok(PluginDescription {
         name: text("spark"),
         version: text(version),
@@ -36,16 +38,19 @@ pub fn describe() -> Result<PluginDescription, RttiUnavailable> {
             command::DESCRIPTION,
             command::ALIASES,
             command::USAGES,
-            &[command::PERMISSION],
+            &names,
         )?]
         .into_iter()
         .collect(),
-        permissions: [Permission::new(
-            command::PERMISSION,
-            command::PERMISSION_DESCRIPTION,
-            PermissionDefault::Operator,
-        )]
-        .into_iter()
-        .collect(),
+        permissions: command::PERMISSIONS
+            .iter()
+            .map(|permission| {
+                let default = match permission.for_operators {
+                    true => PermissionDefault::Operator,
+                    false => PermissionDefault::False,
+                };
+                Permission::new(permission.name, permission.description, default)
+            })
+            .collect(),
     })
 }

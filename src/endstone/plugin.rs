@@ -10,7 +10,7 @@ use super::abi::{
 use super::adapter::Adapter;
 use super::describe::describe;
 use super::pure::pure;
-use crate::command::{self, Audience, Line};
+use crate::command::{self, Audience, Granted, Line};
 use crate::session::Requester;
 
 /// The object. Endstone knows its first 64 bytes; the rest is ours.
@@ -93,7 +93,10 @@ unsafe extern "C-unwind" fn on_enable(this: *mut SparkPlugin) {
         logger.warning("The file of this plugin was replaced. Restart the server to use the new version; this one goes on until then.");
     }
     match Adapter::enable(server, own, plugin.base.data_folder()) {
-        Ok(adapter) => plugin.adapter = Some(adapter),
+        Ok((adapter, problems)) => {
+            plugin.adapter = Some(adapter);
+            problems.iter().for_each(|problem| logger.warning(problem));
+        }
         Err(error) => logger.error(&format!("The profiler is not available: {error}.")),
     }
 }
@@ -142,17 +145,14 @@ unsafe extern "C-unwind" fn on_command(
         }),
         None => sender.is_console().then_some(Requester::Console),
     };
-    let allowed = sender.has_permission(command::PERMISSION);
+    let granted = Granted::ask(|name| sender.has_permission(name));
 
     // Compute.
     let answer = pure(|| {
         let lines = match (&plugin.adapter, requester) {
             (_, None) => vec![Line::new().bad("Only players and the console can use spark.")],
-            (_, Some(_)) if !allowed => {
-                vec![Line::new().bad(format!("This needs the permission {}.", command::PERMISSION))]
-            }
             (None, _) => vec![Line::new().bad("The profiler is not available; the server's log says why.")],
-            (Some(adapter), Some(requester)) => command::run(&arguments, &requester, adapter.control()),
+            (Some(adapter), Some(requester)) => command::run(&arguments, &requester, &granted, adapter.control()),
         };
         lines.iter().map(|line| line.render(audience)).collect::<Vec<_>>()
     });

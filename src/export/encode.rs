@@ -1,23 +1,24 @@
-//! A snapshot as spark's protobuf.
+//! From a snapshot to a profile.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::frames::{FrameNames, NativeNames};
-use super::layout::{Layout, Ordered};
+use super::layout::Layout;
 use super::metadata::ProfileMetadata;
 use super::pb;
+use super::profile::{Profile, ThreadTree, encoded_name};
 use super::shorten::bounded;
 use super::sources::Sources;
 use crate::limits::NAME_CHARS;
 use crate::model::{Grouping, Module, ModuleId};
 use crate::profile::{FrameKey, Snapshot, ThreadProfile};
 
-/// Encodes a snapshot. Native frames are named by `native`, a [`crate::symbol::Symbolizer`]. The same input gives the same bytes.
+/// Names and orders a snapshot. Native frames are named by `native`, a [`crate::symbol::Symbolizer`]. The same input gives the same profile.
 ///
 /// Every time in the result is a sum of sampled times: frames that are left out, folded or cut give theirs to the frames that stand for
 /// them.
-pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &ProfileMetadata) -> pb::SamplerData {
+pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &ProfileMetadata) -> Profile {
     native.prepare(&modules_with_frames(snapshot));
     let mut names = FrameNames::new(snapshot, native, metadata.view.show_interpreter);
     let layouts: Vec<(String, Layout)> = groups(&snapshot.threads, metadata.view.grouping)
@@ -35,22 +36,29 @@ pub fn encode(snapshot: &Snapshot, native: &mut dyn NativeNames, metadata: &Prof
     let rank = ranks(&names);
     let threads = layouts
         .into_iter()
-        .map(|(name, layout)| thread_node(name, layout.ordered(&rank, first_window, windows), &names))
+        .map(|(name, layout)| ThreadTree {
+            name,
+            tree: layout.ordered(&rank, first_window),
+        })
         .collect();
     let sources = Sources::of(&names, snapshot, &metadata.sources);
     let mut metadata = metadata.encode(names.unknown_codes(), &names.coverage());
     metadata.sources = sources.metadata;
-    pb::SamplerData {
-        metadata: Some(metadata),
+    Profile {
+        rest: pb::SamplerData {
+            metadata: Some(metadata),
+            threads: Vec::new(),
+            class_sources: sources.by_class,
+            method_sources: sources.by_method,
+            line_sources: BTreeMap::new(),
+            time_windows: (0..windows as u32)
+                .map(|offset| snapshot.clock.epoch_minute(first_window + offset))
+                .collect(),
+            time_window_statistics: window_statistics(snapshot, first_window, windows),
+            channel_info: None,
+        },
+        names: names.names().iter().map(encoded_name).collect(),
         threads,
-        class_sources: sources.by_class,
-        method_sources: sources.by_method,
-        line_sources: BTreeMap::new(),
-        time_windows: (0..windows as u32)
-            .map(|offset| snapshot.clock.epoch_minute(first_window + offset))
-            .collect(),
-        time_window_statistics: window_statistics(snapshot, first_window, windows),
-        channel_info: None,
     }
 }
 
@@ -136,40 +144,6 @@ fn ranks(names: &FrameNames<'_>) -> Vec<u32> {
         }
     }
     ranks
-}
-
-fn thread_node(name: String, ordered: Ordered, names: &FrameNames<'_>) -> pb::ThreadNode {
-    let children = ordered
-        .nodes
-        .into_iter()
-        .map(|node| {
-            let name = names.names().get(node.name as usize).cloned().unwrap_or_default();
-            pb::StackTraceNode {
-                class_name: name.class,
-                method_name: name.method,
-                parent_line_number: 0,
-                line_number: count(name.line),
-                method_desc: name.desc,
-                times: millis(node.nanos),
-                children_refs: refs(node.children),
-            }
-        })
-        .collect();
-    pb::ThreadNode {
-        name,
-        children,
-        times: millis(ordered.nanos),
-        children_refs: refs(ordered.roots),
-    }
-}
-
-fn millis(mut nanos: Vec<f64>) -> Vec<f64> {
-    nanos.iter_mut().for_each(|time| *time /= 1e6);
-    nanos
-}
-
-fn refs(indexes: Vec<u32>) -> Vec<i32> {
-    indexes.into_iter().map(count).collect()
 }
 
 /// Threads that share a tree, in order of their first member, with the name to show. No name comes twice.

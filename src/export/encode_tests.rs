@@ -83,7 +83,32 @@ fn plugin(module: &str, name: &str) -> CodeInfo {
 }
 
 fn encoded(snapshot: &Snapshot, metadata: &ProfileMetadata) -> pb::SamplerData {
-    encode(snapshot, &mut Names(names), metadata)
+    decoded(&encode(snapshot, &mut Names(names), metadata))
+}
+
+/// What prost reads of the bytes that are written. They are those that it would write itself.
+fn decoded(profile: &Profile) -> pb::SamplerData {
+    let bytes = bytes(profile);
+    let data = pb::SamplerData::decode(&bytes[..]).unwrap();
+    assert!(data.encode_to_vec() == bytes, "not as prost writes it");
+    data
+}
+
+fn bytes(profile: &Profile) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    crate::export::write(profile, &mut bytes).unwrap();
+    bytes
+}
+
+/// The profile opens in the viewer. With `SPARK_KEEP_PROFILES=FOLDER` it is left there under this name, for whoever wants to see it.
+fn assert_opens(name: &str, profile: &Profile) -> pb::SamplerData {
+    let data = decoded(profile);
+    assert_eq!(violations(&data), Vec::<String>::new());
+    if let Some(folder) = std::env::var_os("SPARK_KEEP_PROFILES") {
+        let path = Path::new(&folder).join(format!("{name}.sparkprofile"));
+        std::fs::write(path, bytes(profile)).unwrap();
+    }
+    data
 }
 
 /// The tree as indented lines with milliseconds per window.
@@ -125,7 +150,27 @@ bedrock_server [150.0, 56.0]
 pool-# (2 threads) [15.0, 0.0]
   bedrock_server.f7 [15.0, 0.0]
 ";
-    assert_eq!(text(&encoded(&sample(), &metadata())), expected);
+    let profile = encode(&sample(), &mut Names(names), &metadata());
+    assert_eq!(text(&assert_opens("two windows", &profile)), expected);
+}
+
+/// What is left of a session on CPython 3.11.
+#[test]
+fn one_thread_without_python_in_one_window_is_whole() {
+    let mut snapshot = snapshot();
+    snapshot.modules = sample().modules;
+    let mut tree = Tree::new();
+    tree.add(&[native(1, 0x10), native(2, 0x104), native(3, 0x44)], 0, 9_000_000);
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let mut metadata = metadata();
+    metadata.python.state = crate::model::PythonState::Unsupported("Python attribution needs 3.12".to_owned());
+    metadata.python.version = "3.11.7".to_owned();
+    let data = assert_opens(
+        "one thread, one window, CPython 3.11",
+        &encode(&snapshot, &mut Names(names), &metadata),
+    );
+    assert_eq!((data.threads.len(), data.time_windows.len()), (1, 1));
+    assert!(data.metadata.unwrap().extra_platform_metadata["Python attribution"].contains("needs 3.12"));
 }
 
 #[test]
@@ -337,9 +382,8 @@ fn an_empty_profile_is_whole() {
 fn a_thread_without_samples_is_shown_with_no_time() {
     let mut snapshot = snapshot();
     snapshot.threads = vec![thread("bedrock_server", 0, Tree::new())];
-    let data = encoded(&snapshot, &metadata());
+    let data = assert_opens("no samples", &encode(&snapshot, &mut Names(names), &metadata()));
     assert_eq!(data.threads[0].times, [0.0]);
-    assert_eq!(violations(&data), Vec::<String>::new());
 }
 
 #[test]
@@ -362,12 +406,11 @@ fn ninety_windows_and_fifty_threads_hold_together() {
     }
     let mut metadata = metadata();
     metadata.view.grouping = Grouping::Separate;
-    let data = encoded(&snapshot, &metadata);
+    let profile = encode(&snapshot, &mut Names(names), &metadata);
+    let data = assert_opens("53 threads, 90 windows", &profile);
     assert_eq!((data.time_windows.len(), data.threads.len()), (90, 53));
-    assert_eq!(violations(&data), Vec::<String>::new());
 }
 
-/// Renewed with `SPARK_RENEW_GOLDEN=1 cargo test`.
 #[test]
 fn names_of_a_megabyte_and_stacks_of_five_thousand_frames_are_cut() {
     let mut snapshot = sample();
@@ -393,12 +436,12 @@ fn names_of_a_megabyte_and_stacks_of_five_thousand_frames_are_cut() {
         description: "a plugin".to_owned(),
         ..Source::default()
     }];
-    let data = encode(
+    let profile = encode(
         &snapshot,
         &mut Names(|_: &Module, _: u64| Some(long.clone())),
         &metadata,
     );
-    assert_eq!(violations(&data), Vec::<String>::new());
+    let data = assert_opens("deep, names of a megabyte", &profile);
     assert_eq!(data.threads[0].times, [5.0, 0.0]);
 }
 
@@ -417,30 +460,30 @@ fn three_hundred_thousand_frames_hold_together() {
     }
     assert!(tree.len() > 300_000);
     snapshot.threads = vec![thread("bedrock_server", 0, tree)];
-    let mut data = encoded(&snapshot, &metadata());
-    assert_eq!(violations(&data), Vec::<String>::new());
+    let mut profile = encode(&snapshot, &mut Names(names), &metadata());
+    let data = assert_opens("300,000 frames", &profile);
     let total: f64 = data.threads[0].times.iter().sum();
     assert!((total - nanos as f64 / 1e6).abs() < 1e-6);
 
-    let times = data.threads[0].times.clone();
-    assert!(crate::export::fold(&mut data, 500_000) > 0);
-    assert_eq!(violations(&data), Vec::<String>::new());
-    assert_eq!(data.threads[0].times, times);
+    assert!(crate::export::fold(&mut profile, 500_000) > 0);
+    let folded = assert_opens("300,000 frames, folded", &profile);
+    assert_eq!(folded.threads[0].times, data.threads[0].times);
 }
 
+/// Renewed with `SPARK_RENEW_GOLDEN=1 cargo test`.
 #[test]
 fn the_bytes_are_those_of_the_golden_file() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sample.sparkprofile");
     let mut metadata = metadata();
     metadata.comment = "after the update".to_owned();
-    let mut data = encoded(&sample(), &metadata);
+    let mut profile = encode(&sample(), &mut Names(names), &metadata);
     // The version changes with every release.
-    let encoded_metadata = data.metadata.as_mut().unwrap();
+    let encoded_metadata = profile.rest.metadata.as_mut().unwrap();
     encoded_metadata.sampler_engine_version = "golden".to_owned();
     for value in encoded_metadata.extra_platform_metadata.values_mut() {
         *value = value.replace(env!("CARGO_PKG_VERSION"), "golden");
     }
-    let bytes = data.encode_to_vec();
+    let bytes = bytes(&profile);
     if std::env::var_os("SPARK_RENEW_GOLDEN").is_some() {
         std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
         std::fs::write(&golden, &bytes).unwrap();
@@ -451,7 +494,7 @@ fn the_bytes_are_those_of_the_golden_file() {
         "differs from {}; renew it if the change is meant",
         golden.display()
     );
-    assert_eq!(pb::SamplerData::decode(&expected[..]).unwrap(), data);
+    assert_eq!(violations(&decoded(&profile)), Vec::<String>::new());
 }
 
 /// What crashes, blanks or disfigures the viewer, as observed in a browser. Empty when all is well.
@@ -601,10 +644,18 @@ proptest! {
         snapshot.windows.resize(4, WindowStats::default());
         let mut metadata = metadata();
         metadata.view.show_interpreter = show_interpreter;
-        let data = encoded(&snapshot, &metadata);
+        let mut profile = encode(&snapshot, &mut Names(names), &metadata);
+        let data = decoded(&profile);
         prop_assert_eq!(violations(&data), Vec::<String>::new());
         let expected: Vec<f64> = totals.iter().map(|nanos| *nanos as f64 / 1e6).collect();
         prop_assert_eq!(&data.threads[0].times, &expected);
         prop_assert_eq!(encoded(&snapshot, &metadata).encode_to_vec(), data.encode_to_vec());
+
+        // Nothing fits into this: as much is folded as can be.
+        crate::export::fold(&mut profile, 1);
+        let folded = decoded(&profile);
+        prop_assert_eq!(violations(&folded), Vec::<String>::new());
+        prop_assert_eq!(&folded.threads[0].times, &expected);
+        prop_assert!(folded.threads[0].children.len() <= data.threads[0].children.len());
     }
 }

@@ -15,12 +15,86 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::pb;
-use super::save::write;
-use crate::limits::FOLD_ROUNDS;
+use super::frames::{FrameName, OWN_CLASS};
+use super::ordered::{FOLDED, OrderedTree, add};
+use super::profile::Profile;
+use super::write::{write, written_bytes};
+use crate::limits::{FOLD_ROUNDS, PROFILE_BYTES};
 
-/// Counts bytes.
-#[derive(Default)]
+/// Compressed bytes of a time that is not zero, about. A zero hardly takes any.
+const TIME_BYTES: u64 = 6;
+
+/// Compressed bytes of a frame without its times, about.
+const FRAME_BYTES: u64 = 12;
+
+/// Of what would fit, aimed at: names compress unevenly, and a second round costs more than it brings.
+const AIM: f64 = 0.95;
+
+/// What frames are compared by: nanoseconds, and for equal ones the place among all frames, at which a caller stands behind what it calls. So a caller is
+/// never less than what it calls, and no two are equal.
+type Time = (u64, u32);
+
+/// A frame's time and what it weighs in the size that is too large.
+#[derive(Clone, Copy)]
+struct Weight {
+    time: Time,
+    /// Of the frame itself.
+    bytes: u64,
+    /// Of the frame that stands for those of its callees that are folded: at least as much as the least of them.
+    stand_in: u64,
+    /// It is the least of its caller's: when it stays, all of them do, and it takes the place of the one that stood for it.
+    is_least: bool,
+}
+
+/// The size that is too large.
+#[derive(Clone, Copy)]
+enum Size {
+    /// On the network.
+    Gzip,
+    /// In the viewer's page.
+    Raw,
+}
+
+/// Too large in this size, of which this part fits, 0 to 1.
+struct Excess {
+    size: Size,
+    part: f64,
+}
+
+/// Folds the smallest frames of a profile that is larger than `limit` bytes as gzip, and says how many it folded; 0 when it fits.
+pub fn fold(profile: &mut Profile, limit: u64) -> u64 {
+    for _ in 0..FOLD_ROUNDS {
+        let Some(excess) = excess(profile, limit) else { break };
+        fold_to(profile, &excess);
+    }
+    let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes());
+    nodes.map(|node| u64::from(node.folded)).sum()
+}
+
+/// In what the profile is too large; `None` when it fits.
+fn excess(profile: &Profile, limit: u64) -> Option<Excess> {
+    let raw = written_bytes(profile);
+    if raw > PROFILE_BYTES {
+        return Some(Excess {
+            size: Size::Raw,
+            part: PROFILE_BYTES as f64 / raw as f64,
+        });
+    }
+    // Compressed it is never noticeably larger.
+    if raw <= limit {
+        return None;
+    }
+    let mut gzip = GzEncoder::new(Counter(0), Compression::fast());
+    // A counter takes everything.
+    let written = write(profile, &mut gzip).and_then(|()| gzip.finish());
+    let size = written.map_or(u64::MAX, |counter| counter.0);
+    (size > limit).then(|| Excess {
+        size: Size::Gzip,
+        part: limit as f64 / size as f64,
+    })
+}
+
+/// Counts bytes of the profile as gzip, at the setting that is fast: no other makes it larger.
 struct Counter(u64);
 
 impl Write for Counter {
@@ -34,270 +108,136 @@ impl Write for Counter {
     }
 }
 
-/// Size of a profile as gzip, in bytes, at the setting that is fast: no other makes it larger.
-fn gzip_bytes(data: &pb::SamplerData) -> u64 {
-    let mut encoder = GzEncoder::new(Counter::default(), Compression::fast());
-    // A counter takes everything.
-    match write(data, &mut encoder).and_then(|()| encoder.finish()) {
-        Ok(counter) => counter.0,
-        Err(_) => u64::MAX,
+/// Folds the smallest frames so that about as much stays as fits.
+fn fold_to(profile: &mut Profile, excess: &Excess) {
+    let windows = profile.windows();
+    let mut first = 0;
+    let weights: Vec<Vec<Weight>> = profile
+        .threads
+        .iter()
+        .map(|thread| {
+            let weights = weigh(&thread.tree, windows, first, excess.size);
+            first += weights.len() as u32;
+            weights
+        })
+        .collect();
+    let bound = bound(weights.iter().flatten().copied().collect(), excess.part * AIM);
+    for (thread, weights) in profile.threads.iter_mut().zip(&weights) {
+        thread.tree = fold_tree(&thread.tree, weights, windows, bound);
     }
 }
 
-/// Folds the smallest frames of a profile that is larger than `limit` bytes as gzip, and says how many it folded; 0 when it fits.
-pub fn fold(data: &mut pb::SamplerData, limit: u64) -> u64 {
-    // Compressed it is never noticeably larger.
-    if prost::Message::encoded_len(data) as u64 <= limit {
-        return 0;
-    }
-    for _ in 0..FOLD_ROUNDS {
-        let size = gzip_bytes(data);
-        if size <= limit {
-            break;
-        }
-        let bound = bound(data, limit as f64 / size as f64 * 0.95);
-        for thread in &mut data.threads {
-            fold_thread(thread, bound);
-        }
-    }
-    data.threads.iter().map(folded_frames).sum()
-}
-
-/// The least time of a frame that stays when about `part` of the compressed size is to stay.
-fn bound(data: &pb::SamplerData, part: f64) -> f64 {
-    let mut frames: Vec<(f64, usize)> = Vec::new();
-    for node in data.threads.iter().flat_map(|thread| &thread.children) {
-        // A time that is not zero hardly compresses; names, references and zeros do.
-        let times = node.times.iter().filter(|time| **time > 0.0).count();
-        frames.push((total(node), TIME_BYTES * times + FRAME_BYTES));
-    }
-    frames.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let all: usize = frames.iter().map(|(_, weight)| weight).sum();
-    let mut left = all as f64 * part;
-    for (time, weight) in frames {
-        left -= weight as f64;
-        if left < 0.0 {
-            // Frames of the same time go together.
-            return time.next_up();
-        }
-    }
-    0.0
-}
-
-/// Compressed bytes of a time that is not zero, about.
-const TIME_BYTES: usize = 6;
-
-/// Compressed bytes of a frame without its times, about.
-const FRAME_BYTES: usize = 12;
-
-/// Frames that folded ones stand for.
-fn folded_frames(thread: &pb::ThreadNode) -> u64 {
-    thread.children.iter().filter_map(folded_count).sum()
-}
-
-fn folded_count(node: &pb::StackTraceNode) -> Option<u64> {
-    if node.class_name != CLASS {
-        return None;
-    }
-    node.method_name.strip_suffix(WORDS)?.trim_end().parse().ok()
-}
-
-fn total(node: &pb::StackTraceNode) -> f64 {
-    node.times.iter().sum()
-}
-
-/// Folds what has less than `bound` milliseconds.
-fn fold_thread(thread: &mut pb::ThreadNode, bound: f64) {
-    let mut old: Vec<Option<pb::StackTraceNode>> = std::mem::take(&mut thread.children).into_iter().map(Some).collect();
-    let mut kept: Vec<pb::StackTraceNode> = Vec::new();
-    // Old index, and the place in `kept` of the frame that called it.
-    let mut todo: Vec<(i32, Option<usize>)> = Vec::new();
-    let roots = std::mem::take(&mut thread.children_refs);
-    let mut root_refs = Vec::new();
-    split(&mut old, &roots, bound, None, &mut todo, &mut kept, &mut root_refs);
-    while let Some((index, parent)) = todo.pop() {
-        let Some(mut node) = take(&mut old, index) else {
-            continue;
+/// Weights of the frames of a tree, whose first one has the place `first` among all.
+fn weigh(tree: &OrderedTree, windows: usize, first: u32, size: Size) -> Vec<Weight> {
+    let mut weights: Vec<Weight> = Vec::with_capacity(tree.nodes().len());
+    tree.walk_all(windows, |visit| {
+        let bytes = match size {
+            Size::Gzip => FRAME_BYTES + TIME_BYTES * visit.nanos.iter().filter(|nanos| **nanos > 0).count() as u64,
+            Size::Raw => FRAME_BYTES + 8 * windows as u64,
         };
-        let refs = std::mem::take(&mut node.children_refs);
-        let place = kept.len();
-        kept.push(node);
-        let list = match parent.and_then(|parent| kept.get_mut(parent)) {
-            Some(parent) => &mut parent.children_refs,
-            None => &mut root_refs,
-        };
-        list.push(i32::try_from(place).unwrap_or(i32::MAX));
-        let mut own = Vec::new();
-        split(&mut old, &refs, bound, Some(place), &mut todo, &mut kept, &mut own);
-        if let Some(node) = kept.get_mut(place) {
-            node.children_refs = own;
+        let time_of = |place: &&u32| weights.get(**place as usize).map(|weight| weight.time);
+        let least = visit.children.iter().min_by_key(time_of);
+        let mut stand_in = 0;
+        if let Some(least) = least.and_then(|place| weights.get_mut(*place as usize)) {
+            least.is_least = true;
+            stand_in = least.bytes;
         }
-    }
-    thread.children = kept;
-    thread.children_refs = root_refs;
-}
-
-fn take(old: &mut [Option<pb::StackTraceNode>], index: i32) -> Option<pb::StackTraceNode> {
-    old.get_mut(usize::try_from(index).ok()?)?.take()
-}
-
-/// Puts the callees that stay on `todo`, and one frame for the others into `kept` and `refs`.
-fn split(
-    old: &mut [Option<pb::StackTraceNode>],
-    callees: &[i32],
-    bound: f64,
-    parent: Option<usize>,
-    todo: &mut Vec<(i32, Option<usize>)>,
-    kept: &mut Vec<pb::StackTraceNode>,
-    refs: &mut Vec<i32>,
-) {
-    let time_of = |old: &[Option<pb::StackTraceNode>], index: i32| {
-        let node = usize::try_from(index).ok().and_then(|index| old.get(index)?.as_ref());
-        node.map_or(0.0, total)
-    };
-    let (small, large): (Vec<i32>, Vec<i32>) = callees.iter().partition(|index| time_of(old, **index) < bound);
-    todo.extend(large.iter().rev().map(|index| (*index, parent)));
-    let mut times: Vec<f64> = Vec::new();
-    let mut count = 0;
-    for index in small {
-        let Some(node) = take(old, index) else { continue };
-        times.resize(node.times.len(), 0.0);
-        times.iter_mut().zip(&node.times).for_each(|(sum, time)| *sum += time);
-        count += folded_count(&node).unwrap_or(1);
-        let mut below = node.children_refs;
-        while let Some(index) = below.pop() {
-            if let Some(node) = take(old, index) {
-                count += folded_count(&node).unwrap_or(1);
-                below.extend(node.children_refs);
-            }
-        }
-    }
-    if count == 0 {
-        return;
-    }
-    refs.push(i32::try_from(kept.len()).unwrap_or(i32::MAX));
-    kept.push(pb::StackTraceNode {
-        class_name: CLASS.to_owned(),
-        method_name: format!("{count} {WORDS}"),
-        times,
-        ..pb::StackTraceNode::default()
+        weights.push(Weight {
+            time: (visit.nanos.iter().sum(), first + weights.len() as u32),
+            bytes,
+            stand_in,
+            is_least: false,
+        });
     });
+    weights
 }
 
-const CLASS: &str = "[spark]";
-const WORDS: &str = "smaller frames (folded): the profile is too large";
+/// The least time of a frame that stays when about `part` of the size is to stay.
+fn bound(mut weights: Vec<Weight>, part: f64) -> Time {
+    weights.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.time));
+    let more = |weight: &Weight| weight.stand_in + if weight.is_least { 0 } else { weight.bytes };
+    let all: u64 = weights.iter().map(more).sum();
+    let mut left = (all as f64 * part) as u64;
+    for weight in weights {
+        match left.checked_sub(more(&weight)) {
+            Some(less) => left = less,
+            // The first one that is folded.
+            None => return (weight.time.0, weight.time.1 + 1),
+        }
+    }
+    (0, 0)
+}
+
+/// A frame whose caller has not come yet.
+struct Open {
+    depth: u32,
+    /// It and what it calls.
+    frames: std::ops::Range<usize>,
+    /// How many frames it stands for when it is folded; 0 when it stays.
+    folded: u32,
+}
+
+/// The tree with what is less than `bound` folded, and with what was folded before under the same callers.
+fn fold_tree(tree: &OrderedTree, weights: &[Weight], windows: usize, bound: Time) -> OrderedTree {
+    let mut result = OrderedTree::new(tree.bare().to_vec());
+    let mut open: Vec<Open> = Vec::new();
+    let mut sums = vec![0; windows];
+    // One frame for all folded ones among `callees`.
+    let mut stand_in = |callees: &[Open], depth: u32, result: &mut OrderedTree| {
+        let count: u32 = callees.iter().map(|callee| callee.folded).sum();
+        if count > 0 {
+            for callee in callees.iter().filter(|callee| callee.folded > 0) {
+                add(&mut sums, tree.own_times(callee.frames.start, callee.frames.end));
+            }
+            let times = sums.iter_mut().map(std::mem::take).enumerate();
+            let own = times
+                .filter(|(_, nanos)| *nanos > 0)
+                .map(|(window, nanos)| (window as u32, nanos));
+            result.push(FOLDED, depth, count, own);
+        }
+    };
+    for ((index, node), weight) in tree.nodes().iter().enumerate().zip(weights) {
+        let first_callee = open
+            .iter()
+            .rposition(|callee| callee.depth <= node.depth)
+            .map_or(0, |before| before + 1);
+        let callees = open.get(first_callee..).unwrap_or_default();
+        let begin = callees.first().map_or(index, |callee| callee.frames.start);
+        // What a frame calls takes no longer than it: below a folded one all are folded.
+        let folded = if node.name == FOLDED || weight.time < bound {
+            let below: u32 = callees.iter().map(|callee| callee.folded).sum();
+            below + node.folded.max(1)
+        } else {
+            stand_in(callees, node.depth + 1, &mut result);
+            result.push(
+                node.name,
+                node.depth,
+                0,
+                tree.own_times(index, index + 1).iter().copied(),
+            );
+            0
+        };
+        open.truncate(first_callee);
+        open.push(Open {
+            depth: node.depth,
+            frames: begin..index + 1,
+            folded,
+        });
+    }
+    stand_in(&open, 0, &mut result);
+    result
+}
+
+/// The name of a frame that stands for `count` folded ones.
+pub fn folded_name(count: u32) -> FrameName {
+    let noun = if count == 1 { "frame" } else { "frames" };
+    FrameName {
+        class: OWN_CLASS.to_owned(),
+        method: format!("{count} smaller {noun} (folded): the profile is too large"),
+        ..FrameName::default()
+    }
+}
 
 #[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// A thread whose frame `n + 1` was called by `parents[n] % (n + 1)`, with its own time in two windows. Whole numbers: their sums are exact.
-    fn thread(frames: &[(usize, u32)]) -> pb::ThreadNode {
-        let mut nodes: Vec<pb::StackTraceNode> = frames
-            .iter()
-            .enumerate()
-            .map(|(index, (_, own))| pb::StackTraceNode {
-                class_name: format!("module_{:x}", index * 7919 % 997),
-                method_name: format!("function_{:x}", (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-                times: vec![f64::from(*own), f64::from(own / 2)],
-                ..pb::StackTraceNode::default()
-            })
-            .collect();
-        let mut refs = Vec::new();
-        let mut times = vec![0.0; 2];
-        for index in (0..frames.len()).rev() {
-            let own = nodes[index].times.clone();
-            let (list, sums) = if index == 0 || frames[index].0.is_multiple_of(17) {
-                (&mut refs, &mut times)
-            } else {
-                let parent = &mut nodes[frames[index].0 % index];
-                (&mut parent.children_refs, &mut parent.times)
-            };
-            list.push(index as i32);
-            sums.iter_mut().zip(own).for_each(|(sum, time)| *sum += time);
-        }
-        pb::ThreadNode {
-            name: "server".to_owned(),
-            children: nodes,
-            times,
-            children_refs: refs,
-        }
-    }
-
-    fn data(thread: pb::ThreadNode) -> pb::SamplerData {
-        pb::SamplerData {
-            threads: vec![thread],
-            ..pb::SamplerData::default()
-        }
-    }
-
-    /// Sum of what all frames took themselves, per window; panics on a bad reference, a frame reached twice or one never reached.
-    fn self_time(thread: &pb::ThreadNode) -> Vec<f64> {
-        let mut sum = thread.times.clone();
-        let mut seen = vec![false; thread.children.len()];
-        let mut todo = thread.children_refs.clone();
-        let add = |sum: &mut [f64], times: &[f64], sign: f64| {
-            sum.iter_mut().zip(times).for_each(|(sum, time)| *sum += sign * time);
-        };
-        for root in &thread.children_refs {
-            add(&mut sum, &thread.children[*root as usize].times, -1.0);
-        }
-        while let Some(index) = todo.pop() {
-            let node = &thread.children[index as usize];
-            assert!(!std::mem::replace(&mut seen[index as usize], true));
-            add(&mut sum, &node.times, 1.0);
-            let mut own = node.times.clone();
-            for child in &node.children_refs {
-                add(&mut sum, &thread.children[*child as usize].times, -1.0);
-                add(&mut own, &thread.children[*child as usize].times, -1.0);
-            }
-            assert!(
-                own.iter().all(|time| *time >= 0.0),
-                "a frame has less time than those it calls"
-            );
-            todo.extend(&node.children_refs);
-        }
-        assert!(seen.iter().all(|seen| *seen));
-        sum
-    }
-
-    #[test]
-    fn a_small_profile_stays_as_it_is() {
-        let mut small = data(thread(&[(0, 5), (1, 7), (0, 2)]));
-        let before = small.clone();
-        assert_eq!(fold(&mut small, 1 << 20), 0);
-        assert_eq!(small, before);
-    }
-
-    #[test]
-    fn the_largest_frames_stay_and_the_rest_is_said() {
-        let frames: Vec<(usize, u32)> = (0..20_000).map(|index| (index * 31, (index % 100) as u32)).collect();
-        let mut data = data(thread(&frames));
-        let before = data.clone();
-        let limit = gzip_bytes(&data) / 4;
-        let folded = fold(&mut data, limit);
-        assert!(gzip_bytes(&data) <= limit);
-        let thread = &data.threads[0];
-        let shown = thread.children.iter().filter(|node| node.class_name != CLASS).count() as u64;
-        assert_eq!(folded + shown, 20_000);
-        // A good part of what fits is used.
-        assert!(gzip_bytes(&data) > limit / 3, "{} of {limit}", gzip_bytes(&data));
-        assert_eq!(self_time(thread), self_time(&before.threads[0]));
-    }
-
-    proptest! {
-        #[test]
-        fn folding_keeps_all_time(frames in vec((any::<usize>(), 0..1000_u32), 1..200), bound in 0.0..3000.0_f64) {
-            let mut folded = thread(&frames);
-            let before = self_time(&folded);
-            prop_assert_eq!(&before, &folded.times);
-            fold_thread(&mut folded, bound);
-            prop_assert_eq!(self_time(&folded), before);
-            let kept = folded.children.iter().filter(|node| node.class_name != CLASS).count() as u64;
-            prop_assert_eq!(kept + folded_frames(&folded), frames.len() as u64);
-        }
-    }
-}
+#[path = "fold_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::save::{ENDING, RECOVERED};
-use crate::limits::{PROFILE_FOLDER_BYTES, RECOVERED_PROFILES};
+use crate::limits::RECOVERED_PROFILES;
 use crate::sys::{FileEntry, PrivateDir};
 
 /// Why a profile was written.
@@ -15,16 +15,12 @@ pub enum Kind {
     Recovered,
 }
 
-/// Removes profiles until at most [`PROFILE_FOLDER_BYTES`] are left: recovered ones first, the oldest first. Never more than [`RECOVERED_PROFILES`] of those
+/// Removes profiles until at most `limit` bytes of them are left: recovered ones first, the oldest first. Never more than [`RECOVERED_PROFILES`] of those
 /// are kept: a server that crashes again and again must not fill the disk. The file `newest` stays. Other files are not ours, and what cannot be removed
 /// stays: neither is a reason to report a profile as not saved.
-pub fn make_room(folder: &PrivateDir, newest: &Path) {
+pub fn make_room(folder: &PrivateDir, newest: &Path, limit: u64) {
     let newest = newest.file_name().map(|name| name.to_string_lossy().into_owned());
-    for name in superfluous(
-        folder.files().unwrap_or_default(),
-        newest.as_deref(),
-        PROFILE_FOLDER_BYTES,
-    ) {
+    for name in superfluous(folder.files().unwrap_or_default(), newest.as_deref(), limit) {
         let _ = folder.remove(&name);
     }
 }
@@ -58,6 +54,7 @@ fn superfluous(files: Vec<FileEntry>, newest: Option<&str>, limit: u64) -> Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::PROFILE_FOLDER_BYTES;
 
     fn file(name: &str, bytes: u64, modified_seconds: i64) -> FileEntry {
         FileEntry {
@@ -114,7 +111,7 @@ mod tests {
             .unwrap()
             .set_len(1)
             .unwrap();
-        make_room(&folder, &path);
+        make_room(&folder, &path, PROFILE_FOLDER_BYTES);
         let left: Vec<String> = folder.files().unwrap().into_iter().map(|file| file.name).collect();
         assert_eq!(left, ["new.sparkprofile"]);
     }

@@ -44,7 +44,7 @@ impl NativeNames for Symbolizer {
 }
 
 /// Class of frames that stand for something of ours rather than for code. The viewer shows `class.method()`.
-const OWN_CLASS: &str = "[spark]";
+pub(super) const OWN_CLASS: &str = "[spark]";
 
 /// The viewer shows a frame of this class as `method (native)`.
 const NATIVE_CLASS: &str = "native";

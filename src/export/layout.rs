@@ -11,17 +11,19 @@
 //!
 //! [`FrameKey::omitted`]: crate::profile::FrameKey::omitted
 
-use std::collections::HashMap;
-
 use super::frames::FrameNames;
+use super::ordered::OrderedTree;
 use crate::limits::{EXPORT_DEPTH, EXPORT_ROOT_FRAMES};
-use crate::profile::Tree;
+use crate::profile::{IdMap, Tree};
 
 /// The parent of root frames.
 const ROOT: u32 = u32::MAX;
 
 /// Not carried over yet.
 const UNKNOWN: u32 = u32::MAX - 1;
+
+/// No node.
+const NONE: u32 = u32::MAX;
 
 /// Leaf-most frames kept of a stack that is too deep.
 const LEAF_KEPT: usize = EXPORT_DEPTH - EXPORT_ROOT_FRAMES - 1;
@@ -41,32 +43,10 @@ struct Node {
 pub struct Layout {
     /// Parents before their children.
     nodes: Vec<Node>,
-    children: HashMap<(u32, u32), u32>,
+    children: IdMap<(u32, u32), u32>,
     /// Node ([`ROOT`] for stacks without frames), window, nanoseconds. A pair may come several times.
     self_nanos: Vec<(u32, u32, u64)>,
     deepest: u32,
-}
-
-/// Frames of a [`Layout`] in the order of export.
-#[derive(Debug)]
-pub struct Ordered {
-    /// Callers before callees; siblings by name.
-    pub nodes: Vec<OrderedNode>,
-    /// The root frames' indexes in `nodes`.
-    pub roots: Vec<u32>,
-    /// Nanoseconds of the thread per window.
-    pub nanos: Vec<f64>,
-}
-
-/// One exported frame.
-#[derive(Debug)]
-pub struct OrderedNode {
-    /// Index of the name.
-    pub name: u32,
-    /// Nanoseconds per window, callees included. Whole numbers: a double holds them exactly up to 104 days.
-    pub nanos: Vec<f64>,
-    /// Callees' indexes.
-    pub children: Vec<u32>,
 }
 
 impl Layout {
@@ -148,7 +128,7 @@ impl Layout {
         }
         let mut cut = Layout::default();
         let mut images = vec![UNKNOWN; self.nodes.len()];
-        let mut carried = HashMap::new();
+        let mut carried: IdMap<u32, u32> = IdMap::default();
         // Times of one node lie in several windows: its stack is carried over once.
         for &(node, window, nanos) in &self.self_nanos {
             let image = match carried.get(&node) {
@@ -213,91 +193,81 @@ impl Layout {
         image
     }
 
-    /// The order of export: callers before callees, siblings by `rank` of their names. Times are sums over callees, one per window from
-    /// `first_window` on.
-    pub fn ordered(&self, rank: &[u32], first_window: u32, windows: usize) -> Ordered {
-        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
-        let mut roots = Vec::new();
-        for (index, node) in self.nodes.iter().enumerate() {
-            children
-                .get_mut(node.parent as usize)
-                .unwrap_or(&mut roots)
-                .push(index as u32);
-        }
-        let rank_of = |node: &u32| {
-            let name = self.nodes.get(*node as usize).map_or(0, |node| node.name);
-            rank.get(name as usize).copied().unwrap_or(u32::MAX)
-        };
-        for list in children.iter_mut().chain(std::iter::once(&mut roots)) {
-            list.sort_unstable_by_key(rank_of);
-        }
+    /// The order of export: callees before callers, siblings by `rank` of their names. Windows are counted from `first_window`.
+    pub fn ordered(mut self, rank: &[u32], first_window: u32) -> OrderedTree {
+        self.children = IdMap::default();
+        let (places, order) = self.order(rank);
 
-        // Old index to place in the order.
-        let mut places = vec![ROOT; self.nodes.len()];
-        let mut order: Vec<u32> = Vec::with_capacity(self.nodes.len());
-        let mut todo: Vec<u32> = roots.iter().rev().copied().collect();
-        while let Some(old) = todo.pop() {
-            if let (Some(place), Some(children)) = (places.get_mut(old as usize), children.get(old as usize)) {
-                *place = order.len() as u32;
-                order.push(old);
-                todo.extend(children.iter().rev());
+        let place_of = |node: u32| places.get(node as usize).copied().unwrap_or(ROOT);
+        for (node, window, _) in &mut self.self_nanos {
+            *node = place_of(*node);
+            *window = window.saturating_sub(first_window);
+        }
+        self.self_nanos
+            .sort_unstable_by_key(|(place, window, _)| (*place, *window));
+        // Frames that share a name below one caller had their times apart.
+        self.self_nanos.dedup_by(|later, kept| {
+            let same = (later.0, later.1) == (kept.0, kept.1);
+            if same {
+                kept.2 += later.2;
             }
-        }
-
-        let place_all = |olds: &[u32]| {
-            olds.iter()
-                .filter_map(|old| places.get(*old as usize).copied())
-                .collect::<Vec<u32>>()
-        };
-        let mut ordered = Ordered {
-            nodes: Vec::with_capacity(order.len()),
-            roots: place_all(&roots),
-            nanos: vec![0.0; windows],
-        };
-        for old in &order {
-            ordered.nodes.push(OrderedNode {
-                name: self.nodes.get(*old as usize).map_or(0, |node| node.name),
-                nanos: vec![0.0; windows],
-                children: children
-                    .get(*old as usize)
-                    .map(|olds| place_all(olds))
-                    .unwrap_or_default(),
-            });
-        }
-        for (node, window, nanos) in &self.self_nanos {
-            let times = match places.get(*node as usize) {
-                Some(place) => ordered.nodes.get_mut(*place as usize).map(|node| &mut node.nanos),
-                None => Some(&mut ordered.nanos),
+            same
+        });
+        let framed = self.self_nanos.partition_point(|(place, ..)| *place != ROOT);
+        let (framed, bare) = self.self_nanos.split_at(framed);
+        let mut tree = OrderedTree::new(bare.iter().map(|(_, window, nanos)| (*window, *nanos)).collect());
+        let mut times = framed.iter().peekable();
+        for (place, old) in order.iter().enumerate() {
+            let Some(node) = self.nodes.get(*old as usize) else {
+                continue;
             };
-            if let Some(time) = times.and_then(|times| times.get_mut(window.saturating_sub(first_window) as usize)) {
-                *time += *nanos as f64;
-            }
+            let own = std::iter::from_fn(|| times.next_if(|(of, ..)| *of as usize == place));
+            tree.push(
+                node.name,
+                node.depth - 1,
+                0,
+                own.map(|(_, window, nanos)| (*window, *nanos)),
+            );
         }
-        ordered.sum_up(&order, &places, self);
-        ordered
+        tree
     }
-}
 
-impl Ordered {
-    /// Adds every frame's time to its caller's.
-    fn sum_up(&mut self, order: &[u32], places: &[u32], layout: &Layout) {
-        for index in (0..self.nodes.len()).rev() {
-            let parent = order
-                .get(index)
-                .and_then(|old| layout.nodes.get(*old as usize))
-                .map(|node| node.parent);
-            let place = parent
-                .and_then(|parent| places.get(parent as usize))
-                .map(|place| *place as usize);
-            let (before, rest) = self.nodes.split_at_mut(index);
-            let Some(node) = rest.first() else { continue };
-            let sums = match place.and_then(|place| before.get_mut(place)) {
-                Some(parent) => &mut parent.nanos,
-                None => &mut self.nanos,
-            };
-            for (sum, nanos) in sums.iter_mut().zip(&node.nanos) {
-                *sum += nanos;
+    /// For each node its place in the order of export, and for each place its node.
+    fn order(&self, rank: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let mut ranked: Vec<u32> = (0..self.nodes.len() as u32).collect();
+        ranked.sort_unstable_by_key(|node| {
+            let name = self.nodes.get(*node as usize).map_or(0, |node| node.name);
+            std::cmp::Reverse(rank.get(name as usize).copied().unwrap_or(u32::MAX))
+        });
+        // Callees as chains: the one that is put in last is the first.
+        let mut first = vec![NONE; self.nodes.len()];
+        let mut next = vec![NONE; self.nodes.len()];
+        let mut first_root = NONE;
+        for node in ranked {
+            let parent = self.nodes.get(node as usize).map_or(ROOT, |node| node.parent);
+            let head = first.get_mut(parent as usize).unwrap_or(&mut first_root);
+            if let Some(next) = next.get_mut(node as usize) {
+                *next = std::mem::replace(head, node);
             }
         }
+        let follow = |list: &[u32], node: u32| list.get(node as usize).copied().unwrap_or(NONE);
+        let mut places = vec![ROOT; self.nodes.len()];
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut way = Vec::new();
+        let mut at = first_root;
+        loop {
+            // Down to the first frame that calls nothing, then take it, and go on with its sibling or, after the last one, its caller.
+            while at != NONE {
+                way.push(at);
+                at = follow(&first, at);
+            }
+            let Some(node) = way.pop() else { break };
+            if let Some(place) = places.get_mut(node as usize) {
+                *place = order.len() as u32;
+            }
+            order.push(node);
+            at = follow(&next, node);
+        }
+        (places, order)
     }
 }

@@ -13,6 +13,7 @@ use crate::model::{
     Category, Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, Tid, View, WallMillis,
 };
 use crate::profile::MergeStats;
+use crate::sys::Machine;
 
 /// Version of spark's data format that is written: the viewer takes 1 for an outdated plugin.
 const SPARK_FORMAT: i32 = 2;
@@ -69,6 +70,8 @@ pub struct ProfileMetadata {
     pub view: View,
     /// SHA-256 of the server's executable, with which other tools can tell whose addresses these are.
     pub server_sha256: Option<String>,
+    /// What it runs on.
+    pub machine: Machine,
     /// Whether time in which threads wait was left out.
     pub ignore_sleeping: bool,
     /// The server's plugins.
@@ -94,7 +97,8 @@ impl ProfileMetadata {
                 r#type: pb::sampler_metadata::data_aggregator::Type::Simple.into(),
                 thread_grouper: grouper(self.view.grouping).into(),
                 tick_length_threshold: 0,
-                number_of_included_ticks: ticks,
+                // Without a threshold the viewer would say that so many ticks were over it.
+                number_of_included_ticks: 0,
             }),
             comment: bounded(&self.comment, COMMENT_CHARS),
             platform_metadata: Some(pb::PlatformMetadata {
@@ -105,9 +109,9 @@ impl ProfileMetadata {
                 spark_version: SPARK_FORMAT,
                 brand: self.brand.clone(),
             }),
-            // The viewer wants statistics whole or not at all.
+            // What the viewer shows of the platform it wants whole or not at all; the system by itself it shows as text.
             platform_statistics: None,
-            system_statistics: None,
+            system_statistics: Some(self.system()),
             server_configurations: BTreeMap::new(),
             end_time: self.ended.0,
             number_of_ticks: ticks,
@@ -116,6 +120,42 @@ impl ProfileMetadata {
             sampler_mode: pb::sampler_metadata::SamplerMode::Execution.into(),
             sampler_engine: pb::sampler_metadata::SamplerEngine::Async.into(),
             sampler_engine_version: concat!("endstone-spark ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+
+    /// The machine, and Python in the place where the viewer says "The process is using Java VERSION (VENDOR_VERSION from VENDOR)".
+    fn system(&self) -> pb::SystemStatistics {
+        use pb::system_statistics::{Cpu, Java, Os};
+        let python = &self.python;
+        let (version, what, from) = match &python.state {
+            PythonState::Absent => ("none, and no Python".to_owned(), "native frames only", "the server"),
+            state => {
+                let version = bounded(&format!("{} {}", python.implementation, python.version), NAME_CHARS);
+                match state {
+                    PythonState::Active | PythonState::Degraded(_) => (version, "functions", "sys.monitoring"),
+                    _ => (version, "native frames only", "the interpreter"),
+                }
+            }
+        };
+        pb::SystemStatistics {
+            cpu: Some(Cpu {
+                threads: i32::try_from(self.machine.processors).unwrap_or(i32::MAX),
+                model_name: bounded(&self.machine.processor, NAME_CHARS),
+                ..Cpu::default()
+            }),
+            os: Some(Os {
+                arch: std::env::consts::ARCH.to_owned(),
+                name: "Linux".to_owned(),
+                version: bounded(&self.machine.kernel, NAME_CHARS),
+            }),
+            java: Some(Java {
+                version,
+                vendor_version: what.to_owned(),
+                vendor: from.to_owned(),
+                vm_args: String::new(),
+            }),
+            uptime: i64::try_from(self.machine.uptime_millis).unwrap_or(i64::MAX),
+            ..pb::SystemStatistics::default()
         }
     }
 
@@ -160,13 +200,22 @@ impl ProfileMetadata {
             "rounds late": sampler.rounds_late,
             "interval asked for, microseconds": self.interval_micros,
             "interval measured, microseconds": sampler.interval_nanos / 1_000,
+            "milliseconds the process was stopped": sampler.stopped_nanos / 1_000_000,
             "system calls interrupted": sampler.interrupted_calls,
             "samples lost": sampler.losses.total(),
             "samples lost by reason": losses,
             "native stacks by how they end": ends,
             "signals passed to other handlers": sampler.foreign_signals,
-            "handler time, median nanoseconds": sampler.handler_median_nanos,
-            "handler time, 99th percentile nanoseconds": sampler.handler_p99_nanos,
+            "handler time, median nanoseconds": sampler.handler.median_nanos,
+            "handler time, 99th percentile nanoseconds": sampler.handler.p99_nanos,
+            "handler time by part, median and 99th percentile nanoseconds": {
+                "preparing": [sampler.handler_prepare.median_nanos, sampler.handler_prepare.p99_nanos],
+                "walking": [sampler.handler_walk.median_nanos, sampler.handler_walk.p99_nanos],
+                "Python and handing over": [sampler.handler_python.median_nanos, sampler.handler_python.p99_nanos],
+            },
+            "handler time, all runs, microseconds": sampler.handler_total_nanos / 1_000,
+            "native frames walked": sampler.frames_walked,
+            "unwinding rules derived": sampler.rules_derived,
         })
     }
 
@@ -193,6 +242,12 @@ impl ProfileMetadata {
         }
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
+        }
+        if python.subinterpreters > 0 {
+            map.insert(
+                "subinterpreters, shown natively".to_owned(),
+                python.subinterpreters.into(),
+            );
         }
         value
     }

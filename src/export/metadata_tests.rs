@@ -112,10 +112,44 @@ fn an_unsupported_python_says_why_and_claims_no_figures() {
     assert!(python.get("events").is_none());
 }
 
+/// Read out as the viewer does: "The process is using Java {version} ({vendor_version} from {vendor})".
+#[test]
+fn python_stands_where_the_viewer_shows_the_runtime() {
+    let shown = |state: PythonState, version: &str| {
+        let mut metadata = metadata();
+        metadata.python.state = state;
+        metadata.python.version = version.to_owned();
+        let system = metadata.encode(0, &[]).system_statistics.unwrap();
+        assert!(system.os.is_some() && system.cpu.is_some_and(|cpu| cpu.threads == 4));
+        let java = system.java.unwrap();
+        format!("{} ({} from {})", java.version, java.vendor_version, java.vendor)
+    };
+    assert_eq!(
+        shown(PythonState::Active, "3.13.0"),
+        "CPython 3.13.0 (functions from sys.monitoring)"
+    );
+    assert_eq!(
+        shown(PythonState::Unsupported("too old".to_owned()), "3.11.7"),
+        "CPython 3.11.7 (native frames only from the interpreter)"
+    );
+    assert_eq!(
+        shown(PythonState::Absent, ""),
+        "none, and no Python (native frames only from the server)"
+    );
+}
+
+#[test]
+fn no_tick_is_said_to_be_over_a_threshold_that_there_is_not() {
+    let encoded = metadata().encode(0, &[]);
+    assert_eq!(encoded.number_of_ticks, 1_200);
+    assert_eq!(encoded.data_aggregator.unwrap().number_of_included_ticks, 0);
+}
+
 #[test]
 fn odd_input_stays_within_the_schema() {
     let mut metadata = metadata();
     metadata.ticks = u64::MAX;
+    metadata.machine.processor = "x".repeat(10_000);
     metadata.interval_micros = u64::MAX;
     metadata.comment = format!("a\n<b>{}", "x".repeat(10_000));
     let encoded = metadata.encode(0, &[]);

@@ -1,14 +1,15 @@
 //! Writing a profile to a file.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
-use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use super::folder::Kind;
-use super::pb;
-use crate::limits::FILE_NAME_TRIES;
+use super::profile::Profile;
+use super::write::write;
+use crate::limits::{FILE_NAME_TRIES, WRITE_BUFFER_BYTES};
 use crate::model::WallMillis;
 use crate::sys::{PrivateDir, PrivateDirError};
 
@@ -18,19 +19,10 @@ pub(super) const ENDING: &str = "sparkprofile";
 /// What the names of recovered profiles begin with.
 pub(super) const RECOVERED: &str = "recovered_";
 
-/// Numbers of the fields that are written one by one, as in `proto/spark_sampler.proto`.
-const SAMPLER_DATA_THREADS: u32 = 2;
-const THREAD_NODE_CHILDREN: u32 = 3;
-
 /// Writes a profile into `folder` and gives its path. The file is named after the time, in UTC so that names sort by age wherever the
 /// server stands: `2026-11-29_19-40-03.sparkprofile`; further ones of the same second get `-2`, `-3` and so on, recovered ones begin with `recovered_`. It is raw protobuf: the
 /// viewer cannot open a compressed file.
-pub fn save(
-    folder: &PrivateDir,
-    data: &pb::SamplerData,
-    time: WallMillis,
-    kind: Kind,
-) -> Result<PathBuf, PrivateDirError> {
+pub fn save(folder: &PrivateDir, profile: &Profile, time: WallMillis, kind: Kind) -> Result<PathBuf, PrivateDirError> {
     let stem = match kind {
         Kind::Asked => file_stem(time),
         Kind::Recovered => format!("{RECOVERED}{}", file_stem(time)),
@@ -39,52 +31,17 @@ pub fn save(
         1 => format!("{stem}.{ENDING}"),
         _ => format!("{stem}-{number}.{ENDING}"),
     });
-    folder.write_new(names, |out| write(data, out))
+    folder.write_new(names, |out| write(profile, out))
 }
 
-/// Writes a profile as protobuf, one frame at a time: a big profile never exists twice in memory.
-pub fn write(data: &pb::SamplerData, out: &mut dyn Write) -> io::Result<()> {
-    // Fields may come in any order, so those around the threads make one message.
-    let rest = pb::SamplerData {
-        metadata: data.metadata.clone(),
-        threads: Vec::new(),
-        class_sources: data.class_sources.clone(),
-        method_sources: data.method_sources.clone(),
-        line_sources: data.line_sources.clone(),
-        time_windows: data.time_windows.clone(),
-        time_window_statistics: data.time_window_statistics.clone(),
-        channel_info: data.channel_info.clone(),
-    };
-    out.write_all(&rest.encode_to_vec())?;
-    let mut buffer = Vec::new();
-    for thread in &data.threads {
-        header(SAMPLER_DATA_THREADS, thread.encoded_len(), &mut buffer);
-        let own = pb::ThreadNode {
-            name: thread.name.clone(),
-            children: Vec::new(),
-            times: thread.times.clone(),
-            children_refs: thread.children_refs.clone(),
-        };
-        buffer.extend(own.encode_to_vec());
-        flush(&mut buffer, out)?;
-        for node in &thread.children {
-            header(THREAD_NODE_CHILDREN, node.encoded_len(), &mut buffer);
-            node.encode_raw(&mut buffer);
-            flush(&mut buffer, out)?;
-        }
-    }
-    Ok(())
-}
-
-fn header(field: u32, length: usize, buffer: &mut Vec<u8>) {
-    encode_key(field, WireType::LengthDelimited, buffer);
-    encode_varint(length as u64, buffer);
-}
-
-fn flush(buffer: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(buffer)?;
-    buffer.clear();
-    Ok(())
+/// The profile as an upload carries it: gzip.
+///
+/// # Errors
+/// None that memory knows; the writer's are passed on.
+pub fn compress(profile: &Profile) -> io::Result<Vec<u8>> {
+    let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, GzEncoder::new(Vec::new(), Compression::default()));
+    write(profile, &mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 /// `2026-11-29_19-40-03`, in UTC.
@@ -118,54 +75,40 @@ fn civil_date(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use prost::Message;
 
-    fn data() -> pb::SamplerData {
-        let node = |name: &str, refs: &[i32]| pb::StackTraceNode {
-            class_name: "c".to_owned(),
-            method_name: name.to_owned(),
-            times: vec![1.5, 0.0],
-            children_refs: refs.to_vec(),
-            ..pb::StackTraceNode::default()
-        };
-        let thread = |name: &str| pb::ThreadNode {
-            name: name.to_owned(),
-            children: vec![node("a", &[1]), node("b", &[])],
-            times: vec![1.5, 0.0],
-            children_refs: vec![0],
-        };
-        pb::SamplerData {
-            metadata: Some(pb::SamplerMetadata {
-                comment: "text".to_owned(),
-                ..pb::SamplerMetadata::default()
-            }),
-            threads: vec![thread("one"), thread("two"), pb::ThreadNode::default()],
-            class_sources: [("c".to_owned(), "plugin".to_owned())].into(),
-            time_windows: vec![1, 2],
-            time_window_statistics: [
-                (1, pb::WindowStatistics::default()),
-                (2, pb::WindowStatistics::default()),
-            ]
-            .into(),
-            ..pb::SamplerData::default()
-        }
+    use super::*;
+    use crate::export::{encode, pb, test_support};
+
+    fn profile() -> Profile {
+        let mut snapshot = test_support::snapshot();
+        let mut tree = crate::profile::Tree::new();
+        tree.add(&[test_support::python(1), test_support::python(2)], 0, 7_000_000);
+        snapshot.threads = vec![test_support::thread("server", 0, tree)];
+        encode(
+            &snapshot,
+            &mut test_support::Names(|_: &crate::model::Module, _| None),
+            &test_support::metadata(),
+        )
     }
 
     #[test]
-    fn what_is_written_piece_by_piece_reads_as_the_whole() {
-        let mut bytes = Vec::new();
-        write(&data(), &mut bytes).unwrap();
-        assert_eq!(pb::SamplerData::decode(&bytes[..]).unwrap(), data());
-        assert_eq!(bytes.len(), data().encoded_len());
+    fn an_upload_is_the_file_as_gzip() {
+        let (mut file, mut bytes) = (Vec::new(), Vec::new());
+        write(&profile(), &mut file).unwrap();
+        let packed = compress(&profile()).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut bytes).unwrap();
+        assert_eq!(bytes, file);
     }
 
     #[test]
     fn two_profiles_of_one_second_get_two_names() {
+        let profile = profile();
         let root = tempfile::tempdir().unwrap();
         let folder = PrivateDir::open(root.path()).unwrap();
         let time = WallMillis(1_795_981_203_999);
         let saved: Vec<PathBuf> = (0..3)
-            .map(|_| save(&folder, &data(), time, Kind::Asked).unwrap())
+            .map(|_| save(&folder, &profile, time, Kind::Asked).unwrap())
             .collect();
         let names: Vec<&str> = saved
             .iter()
@@ -179,10 +122,8 @@ mod tests {
                 "2026-11-29_19-40-03-3.sparkprofile"
             ]
         );
-        assert_eq!(
-            pb::SamplerData::decode(&std::fs::read(&saved[2]).unwrap()[..]).unwrap(),
-            data()
-        );
+        let read = pb::SamplerData::decode(&std::fs::read(&saved[2]).unwrap()[..]).unwrap();
+        assert_eq!(read.metadata, profile.rest.metadata);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::model::{
     ThreadKey, Tid, View, WallMillis,
 };
 use crate::profile::{FrameKey, MergeStats, Snapshot, ThreadProfile, Tree, WindowClock, WindowStats};
+use crate::sys::Machine;
 
 pub fn module(id: u32, path: &str) -> Module {
     Module {
@@ -80,6 +81,12 @@ pub fn metadata() -> ProfileMetadata {
         selection: ThreadSelection::Threads(vec![Tid::new(1000)]),
         view: View::default(),
         server_sha256: Some("00ff".repeat(16)),
+        machine: Machine {
+            processor: "A Processor".to_owned(),
+            processors: 4,
+            kernel: "6.1.0".to_owned(),
+            uptime_millis: 3_600_000,
+        },
         ignore_sleeping: false,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {

@@ -87,6 +87,8 @@ pub struct PythonDiagnostics {
     pub codes: [u32; Category::ALL.len()],
     /// Code objects that were seen and are alive.
     pub living_codes: u64,
+    /// Most interpreters beside the main one that were seen at once; what they run is shown natively.
+    pub subinterpreters: u32,
     /// Look-ups that a thread's cache did not answer; the enter events less these are its hits.
     pub cache_misses: u64,
     /// Code objects that could not be registered.
@@ -122,6 +124,8 @@ pub struct SamplerDiagnostics {
     pub asleep: u64,
     /// The time they stand for, in nanoseconds, of all threads together.
     pub asleep_nanos: u64,
+    /// Time in which the whole process did not run, although it could have, in nanoseconds: it was stopped (`SIGSTOP`), or its machine was. It is in no sample.
+    pub stopped_nanos: u64,
     /// System calls that a request of ours cut short: they returned EINTR.
     pub interrupted_calls: u64,
     /// Signals that were not ours and were passed on.
@@ -138,8 +142,27 @@ pub struct SamplerDiagnostics {
     pub entries_missed: u64,
     /// Python entries that had no anchor yet.
     pub entries_unanchored: u64,
-    /// Median of the time the handler took, in nanoseconds of its own clock; 0 when not measured.
-    pub handler_median_nanos: u64,
-    /// 99th percentile of the same.
-    pub handler_p99_nanos: u64,
+    /// The handler, from its first to its last instruction.
+    pub handler: HandlerCost,
+    /// Its parts: finding its slot and its registers;
+    pub handler_prepare: HandlerCost,
+    /// walking the native stack;
+    pub handler_walk: HandlerCost,
+    /// copying the shadow stack and handing over.
+    pub handler_python: HandlerCost,
+    /// All its runs together, in nanoseconds.
+    pub handler_total_nanos: u64,
+    /// Frames that these walked over.
+    pub frames_walked: u64,
+    /// Unwinding rules that were not remembered and had to be derived for that.
+    pub rules_derived: u64,
+}
+
+/// How long a part of the handler took, in nanoseconds; 0 when not measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HandlerCost {
+    /// Half of the runs took less.
+    pub median_nanos: u64,
+    /// 99 of 100 took less.
+    pub p99_nanos: u64,
 }

@@ -1,23 +1,31 @@
 //! Plain data that the layers hand to each other: ids, time, frames, samples, losses. No logic beyond construction and display.
 
+mod clean;
 mod code;
 mod diagnostics;
 mod frame;
 mod ids;
 mod loss;
 mod module;
+mod past_profile;
+mod retention;
 mod sample;
 mod threads;
 mod time;
 mod view;
+mod web_address;
 
+pub use clean::clean_text;
 pub use code::{Category, CodeInfo};
-pub use diagnostics::{AuditFigures, EventCounts, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use diagnostics::{AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
+pub use past_profile::{PastProfile, ProfilePlace};
+pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
 pub use view::{Grouping, View};
+pub use web_address::{WebAddress, WebAddressError};

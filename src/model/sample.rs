@@ -79,6 +79,8 @@ pub struct Sample<'a> {
     pub taken_at: MonotonicNanos,
     /// Time this sample stands for, in nanoseconds: measured since that thread's previous sample.
     pub weight_nanos: u64,
+    /// The last part of that time, in nanoseconds, in which the thread certainly had this stack already: it was asked then and had not run on until it answered.
+    pub held_nanos: u64,
     /// Leaf first. When `omitted` is not 0 the gap lies after the first [`crate::limits::LEAF_FRAMES`].
     pub native: &'a [NativeFrame],
     /// Native frames left out of the middle.

@@ -51,6 +51,11 @@ impl Cadence {
         late
     }
 
+    /// A time that is not to count.
+    pub(super) fn leave_out(&mut self, nanos: u64) {
+        self.first = MonotonicNanos(self.first.0 + nanos).min(self.begin);
+    }
+
     /// How long intervals were on average, in nanoseconds; the planned length before the first has passed.
     pub(super) fn mean(&self) -> u64 {
         self.begin
@@ -108,5 +113,7 @@ mod tests {
         assert_eq!(cadence.mean(), 100 * INTERVAL);
         (0..100).for_each(|_| assert!(!cadence.advance(cadence.deadline)));
         assert!(cadence.mean() < 2 * INTERVAL);
+        cadence.leave_out(99 * INTERVAL);
+        assert_eq!(cadence.mean(), INTERVAL);
     }
 }

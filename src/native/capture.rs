@@ -1,5 +1,6 @@
 //! One capture slot: what is asked of a thread, and its answer.
 
+use super::costs::Marks;
 use super::unwind::RawFrame;
 use crate::limits::{LEAF_FRAMES, ROOT_FRAMES};
 use crate::model::{ModuleId, MonotonicNanos, SampleLoss, StackEnd, Tid};
@@ -74,6 +75,11 @@ impl Frames {
         self.total += 1;
     }
 
+    /// Frames that were walked over.
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
     /// Frames between the leaf-most and the root-most that were not kept.
     pub(super) fn omitted(&self) -> u32 {
         self.total.saturating_sub(LEAF_FRAMES + ROOT_FRAMES) as u32
@@ -100,7 +106,9 @@ pub(super) struct Capture {
     pub(super) outcome: Outcome,
     pub(super) started: MonotonicNanos,
     pub(super) ended: MonotonicNanos,
+    pub(super) marks: Marks,
     pub(super) sp: u64,
+    pub(super) pc: u64,
     /// The signal has cut a system call short, which returns EINTR now.
     pub(super) cut_a_call: bool,
     /// The thread control block, which lies in the mapping of the thread's own stack.
@@ -118,7 +126,9 @@ impl Capture {
             outcome: Outcome::Lost(SampleLoss::Busy),
             started: MonotonicNanos(0),
             ended: MonotonicNanos(0),
+            marks: Marks::default(),
             sp: 0,
+            pc: 0,
             cut_a_call: false,
             control_block: 0,
             frames: Frames::new(),

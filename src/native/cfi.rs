@@ -147,16 +147,17 @@ impl UnwindData {
         Some(self.base_svma + u64::from(*self.starts.get(at)?))
     }
 
-    /// The rule at `svma`.
-    pub(super) fn rule(&self, svma: u64, scratch: &mut Scratch) -> Rule {
+    /// The rule at `svma`, and from where to where it holds.
+    pub(super) fn rule(&self, svma: u64, scratch: &mut Scratch) -> (Rule, Range<u64>) {
         self.with_row(svma, scratch, |row, section, encoding, signal| {
-            if signal {
+            let rule = if signal {
                 Rule::plain(Kind::Signal)
             } else {
                 Rule::from_row(row, section, encoding)
-            }
+            };
+            (rule, row.start_address()..row.end_address())
         })
-        .unwrap_or(Rule::plain(Kind::Missing))
+        .unwrap_or((Rule::plain(Kind::Missing), svma..svma.saturating_add(1)))
     }
 
     /// One step by everything that unwind data can say. `None` when it needs what is not known or not readable.

@@ -1,34 +1,24 @@
-//! One decision about one thread: take its answer, show its last stack again, or ask it.
+//! One decision about one thread: take its answer (`request.rs`), show its last stack again (`stillness.rs`), or ask it.
 //!
-//! A thread that has not run since a known moment has the same stack as then: it is not disturbed, its last stack is shown again. The question is what
-//! "a known moment" is. At the sample itself it is not: after our handler the thread runs on, if only to wait again. So, when a thread waits again
-//! (`/proc/self/task/TID/syscall`), its place is compared with the last sample: the same stack pointer, the same system call, the same
-//! return address in the stack at each frame, the same shadow stack. Its CPU clock, read before and after the comparison, shows that it did not run
-//! meanwhile. Then the stack is the last one for sure, and this CPU time is the known moment: as long as it does not move, nothing else is
-//! looked at. A thread that polls, wakes and waits again in the same place is recognised without a signal too. Where the kernel does not show the
-//! file, every sample is taken by a signal.
-//!
-//! When time asleep is to be left out, a thread that waits is not asked at all: the kernel's file, or an unmoved CPU clock since it last said so, is enough.
+//! When time asleep is to be left out, a thread that waits is not asked at all: the kernel's word, or an unmoved CPU clock since it last said so, is enough.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::bounds::bounds;
-use super::capture::{Capture, Outcome};
+use super::bounds::StackFinder;
+use super::capture::Capture;
 use super::engine::Engine;
-use super::handler::token;
-use super::histogram::Histogram;
-use super::queue::{PythonKind, Queued, Shown};
+use super::figures::Figures;
+use super::queue::{Queued, Shown};
 use super::rhythm::Rhythm;
-use super::sampler::{Shared, handler_in_place};
+use super::sampler::Shared;
+use super::stillness::{Stillness, StillnessCheck};
 use super::table::ModuleTable;
-use super::thread::{Last, Request, Thread};
+use super::thread::{Last, Thread};
 use crate::limits;
-use crate::model::{MonotonicNanos, SampleLoss, SamplerDiagnostics, ThreadKey};
-use crate::shadow::{ReadBuffer, ShadowRead};
-use crate::sync::{Owner, Publisher, TakenBack};
+use crate::model::{MonotonicNanos, SampleLoss};
+use crate::sync::{Owner, Publisher};
+use crate::sys::clock;
 use crate::sys::task::{self, Whereabouts};
-use crate::sys::{clock, maps, mem, signal};
 
 /// What a decision about one thread needs besides the thread.
 pub(super) struct Desk {
@@ -36,25 +26,12 @@ pub(super) struct Desk {
     pub(super) owner: Owner<'static, Capture>,
     pub(super) publisher: Publisher<'static, ModuleTable>,
     pub(super) shared: Arc<Shared>,
-    figures: SamplerDiagnostics,
-    durations: Histogram,
-    shadow: Box<ReadBuffer>,
+    pub(super) figures: Figures,
+    pub(super) stacks: StackFinder,
+    stillness: StillnessCheck,
     ignore_sleeping: bool,
     /// Longest distance of looks at a thread that does not run, in rounds.
     longest: u32,
-    /// The engine counts over all sessions.
-    foreign_before: u64,
-}
-
-/// What is known of a thread that may have the stack of its last sample.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stillness {
-    /// It has not run.
-    Untouched,
-    /// It has run, and waits with that stack again.
-    SamePlace,
-    /// Nothing.
-    Unknown,
 }
 
 /// Whether a thread goes on being sampled.
@@ -77,13 +54,11 @@ impl Desk {
             owner,
             publisher: Publisher::new(&engine.modules),
             shared,
-            figures: SamplerDiagnostics::default(),
-            durations: Histogram::new(),
-            shadow: Box::new(ReadBuffer::new()),
+            figures: Figures::new(engine),
+            stacks: StackFinder::new(engine.process),
+            stillness: StillnessCheck::new(engine),
             ignore_sleeping,
             longest: Rhythm::longest(interval),
-            // Relaxed: a figure.
-            foreign_before: engine.foreign.load(Ordering::Relaxed),
         }
     }
 
@@ -122,7 +97,7 @@ impl Desk {
         if self.ignore_sleeping {
             return self.ask_unless_asleep(thread, cpu, now);
         }
-        match self.stillness(thread, cpu, now) {
+        match self.stillness.of(thread, cpu, now) {
             Stillness::Untouched => {
                 thread.rhythm.stood_still(self.longest);
                 self.repeat(thread, now);
@@ -131,6 +106,10 @@ impl Desk {
             Stillness::SamePlace => {
                 self.has_run(thread);
                 self.repeat(thread, now);
+                Life::Goes
+            }
+            Stillness::OnItsWayBack => {
+                self.has_run(thread);
                 Life::Goes
             }
             Stillness::Unknown => {
@@ -163,297 +142,55 @@ impl Desk {
                 }
             }
         }
-        self.figures.asleep += 1;
-        self.figures.asleep_nanos += now.since(thread.since);
+        self.figures.counted.asleep += 1;
+        self.figures.counted.asleep_nanos += now.since(thread.since);
         thread.since = now;
         Life::Goes
     }
 
-    /// Whether the thread waits with exactly the stack of its last sample.
-    fn stillness(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> Stillness {
-        if thread.last.as_ref().is_some_and(|last| last.settled_cpu == Some(cpu)) {
-            Stillness::Untouched
-        } else if self.waits_where_it_was(thread, cpu, now) {
-            Stillness::SamePlace
-        } else {
-            Stillness::Unknown
-        }
-    }
-
-    fn waits_where_it_was(&mut self, thread: &mut Thread, cpu: u64, now: MonotonicNanos) -> bool {
-        let Some(last) = &mut thread.last else {
-            return false;
-        };
-        last.settled_cpu = None;
-        // Relaxed: written once, before.
-        let can_read = self.engine.can_read.load(Ordering::Relaxed);
-        // A thread that ran for most of the time is not worth the look.
-        if !can_read || last.stack.omitted > 0 || cpu.saturating_sub(thread.cpu) > now.since(thread.since) / 2 {
-            return false;
-        }
-        let Whereabouts::Blocked { sp, pc } = thread.syscall.whereabouts() else {
-            return false;
-        };
-        let Some(leaf) = last.stack.frames.first() else {
-            return false;
-        };
-        // Interrupted in a system call that is made again, the thread was at the instruction itself (2 bytes), else just behind it.
-        if sp != last.sp || (pc != leaf.address && pc != leaf.address.wrapping_add(2)) {
-            return false;
-        }
-        let pairs = last.stack.frames.iter().zip(last.stack.frames.iter().skip(1));
-        let returns = pairs.map(|(frame, caller)| (frame.cfa.wrapping_sub(8), caller.address.wrapping_add(1)));
-        if !mem::own_words_are(self.engine.process, returns) {
-            return false;
-        }
-        let same_python = match (
-            self.engine.shadow.read(thread.key.tid, &mut self.shadow),
-            last.stack.python,
-        ) {
-            (ShadowRead::NoStack, PythonKind::None) => true,
-            (ShadowRead::Frames { count, hidden }, PythonKind::Frames { hidden: before }) => {
-                hidden == before && self.shadow.entries(count) == last.stack.entries
-            }
-            _ => false,
-        };
-        if !same_python || task::cpu_nanos(thread.key.tid) != Some(cpu) {
-            return false;
-        }
-        thread.cpu = cpu;
-        last.settled_cpu = Some(cpu);
-        true
-    }
-
+    /// Says of the time since the last sample what was said then.
     fn repeat(&mut self, thread: &mut Thread, now: MonotonicNanos) {
+        let Some(last) = thread.last.take() else {
+            return;
+        };
+        let weight = now.since(thread.since);
+        thread.since = thread.since.max(now);
+        let Last { what: Ok(stack), .. } = &last else {
+            if let Err(reason) = last.what {
+                self.figures.count_loss(reason);
+            }
+            thread.last = Some(last);
+            return;
+        };
         let sample = Queued {
             thread: thread.key,
             taken_at: now,
-            weight_nanos: now.since(thread.since),
-            shown: Shown::Repeated,
+            weight_nanos: weight,
+            held_nanos: 0,
+            shown: if last.shown {
+                Shown::Repeated
+            } else {
+                Shown::Stack(self.copy_of(stack))
+            },
         };
-        thread.since = now;
-        if self.shared.queue.push(sample) {
-            self.figures.samples += 1;
-            self.figures.repeated += 1;
-            if let Some(last) = &thread.last {
-                self.count_stack(last);
-            }
-        } else {
-            self.figures.losses.add(SampleLoss::NoSlot, 1);
-        }
-    }
-
-    fn count_stack(&mut self, last: &Last) {
-        if let Some(count) = self.figures.ends.get_mut(last.stack.end as usize) {
-            *count += 1;
-        }
-        match last.stack.python {
-            PythonKind::None => {}
-            PythonKind::Torn => self.figures.python_torn += 1,
-            PythonKind::Frames { .. } => self.figures.python_snapshots += 1,
-        }
-    }
-
-    /// Sends the signal.
-    fn ask(&mut self, thread: &mut Thread) -> Life {
-        // Where our handler is not, ours must not arrive: a default action would end the process.
-        // Relaxed: a flag that only goes up.
-        if self.shared.displaced.load(Ordering::Relaxed) || !handler_in_place() {
-            self.shared.displaced.store(true, Ordering::Relaxed);
-            self.lose(thread, SampleLoss::SendFailed);
-            return Life::Goes;
-        }
-        let ThreadKey { tid, .. } = thread.key;
-        let bounds = thread.bounds;
-        let lent = self.owner.lend(tid.get() as u64, |capture| {
-            capture.tid = tid;
-            capture.stack = bounds;
+        let taken = self.hand_over(sample, stack);
+        self.figures.counted.repeated += u64::from(taken);
+        thread.last = Some(Last {
+            shown: last.shown || taken,
+            ..last
         });
-        let Some(ticket) = lent else {
-            self.lose(thread, SampleLoss::NoSlot);
-            return Life::Goes;
-        };
-        match signal::send(self.engine.process, tid, libc::SIGPROF, token(ticket)) {
-            Ok(()) => {
-                thread.open = Some(Request {
-                    ticket,
-                    sent_at: clock::monotonic(),
-                });
-                Life::Goes
-            }
-            Err(error) => {
-                self.owner.take_back(ticket);
-                if error.raw_os_error() == Some(libc::ESRCH) {
-                    return Life::Ended;
-                }
-                self.lose(thread, SampleLoss::SendFailed);
-                Life::Goes
-            }
-        }
-    }
-
-    /// A request is open and not answered.
-    fn wait_on(&mut self, thread: &mut Thread, request: Request, now: MonotonicNanos) -> Life {
-        let mut reason = None;
-        if now.since(request.sent_at.max(thread.mask_looked_at)) >= limits::BLOCKED_CHECK_NANOS {
-            thread.mask_looked_at = now;
-            match task::blocks_signal(thread.key.tid, libc::SIGPROF) {
-                Some(true) => reason = Some(SampleLoss::Blocked),
-                Some(false) => {}
-                None => return Life::Ended,
-            }
-        }
-        if now.since(request.sent_at) >= limits::ANSWER_NANOS {
-            reason = reason.or(Some(SampleLoss::TimedOut));
-        }
-        if let Some(reason) = reason
-            && self.owner.take_back(request.ticket) == TakenBack::Free
-        {
-            thread.open = None;
-            thread.blocked = reason == SampleLoss::Blocked;
-            self.lose(thread, reason);
-        }
-        Life::Goes
-    }
-
-    /// Takes an answer. `false` when there is none yet.
-    pub(super) fn collect(&mut self, thread: &mut Thread, request: Request) -> bool {
-        if !self.owner.is_filled(request.ticket) {
-            return false;
-        }
-        let mut stack = match thread.last.take() {
-            Some(last) => last.stack,
-            None => self.shared.queue.spare(),
-        };
-        let read = self.owner.reclaim(request.ticket, |capture| {
-            stack.frames.clear();
-            stack.entries.clear();
-            stack.frames.extend(capture.frames.kept());
-            stack.omitted = capture.frames.omitted();
-            stack.python = match capture.shadow {
-                ShadowRead::NoStack => PythonKind::None,
-                ShadowRead::Torn => PythonKind::Torn,
-                ShadowRead::Frames { count, hidden } => {
-                    stack.entries.extend_from_slice(capture.python.entries(count));
-                    PythonKind::Frames { hidden }
-                }
-            };
-            (
-                capture.outcome,
-                capture.started,
-                capture.ended,
-                capture.sp,
-                capture.control_block,
-                capture.cut_a_call,
-            )
-        });
-        let Some((outcome, started, ended, sp, control_block, cut_a_call)) = read else {
-            return false;
-        };
-        thread.open = None;
-        self.figures.interrupted_calls += u64::from(cut_a_call);
-        self.durations.add(ended.since(started));
-        self.learn_bounds(thread, sp, control_block);
-        match outcome {
-            Outcome::Lost(reason) => {
-                self.lose(thread, reason);
-                thread.since = ended;
-            }
-            Outcome::Stack(end) => {
-                stack.end = end;
-                let mut shown = self.shared.queue.spare();
-                shown.copy_from(&stack);
-                let sample = Queued {
-                    thread: thread.key,
-                    taken_at: started,
-                    weight_nanos: started.since(thread.since),
-                    shown: Shown::Stack(shown),
-                };
-                // Time in our handler is nobody's.
-                thread.since = ended;
-                let last = Last {
-                    stack,
-                    sp,
-                    settled_cpu: None,
-                };
-                if self.shared.queue.push(sample) {
-                    self.figures.samples += 1;
-                    self.count_stack(&last);
-                    thread.last = Some(last);
-                } else {
-                    // Not kept as the last stack: the aggregator has not seen it.
-                    self.figures.losses.add(SampleLoss::NoSlot, 1);
-                }
-            }
-        }
-        true
-    }
-
-    /// Looks the stack up when the thread runs outside of what is known.
-    fn learn_bounds(&self, thread: &mut Thread, sp: u64, control_block: u64) {
-        let now = clock::monotonic();
-        let looked_lately = thread
-            .bounds_looked_at
-            .is_some_and(|at| now.since(at) < limits::BOUNDS_CHECK_NANOS);
-        if thread.bounds.holds(sp) || looked_lately {
-            return;
-        }
-        thread.bounds_looked_at = Some(now);
-        let Ok(mappings) = maps::mappings() else {
-            return;
-        };
-        let is_main = thread.key.tid.get() == self.engine.process;
-        let found = bounds(&mappings, is_main, sp, control_block);
-        if found.holds(sp) {
-            thread.bounds = found;
-        }
     }
 
     /// Counts a loss: the time since the last sample is nobody's.
     pub(super) fn lose(&mut self, thread: &mut Thread, reason: SampleLoss) {
-        self.figures.losses.add(reason, 1);
+        self.figures.count_loss(reason);
         thread.since = clock::monotonic();
     }
 
-    /// A thread has ended.
-    pub(super) fn let_go(&mut self, thread: &mut Thread) {
-        if let Some(request) = thread.open
-            && !self.collect(thread, request)
-        {
-            self.owner.take_back(request.ticket);
-            self.figures.losses.add(SampleLoss::ThreadGone, 1);
-        }
-        self.shared.queue.push_end(thread.key);
-    }
-
-    /// A thread is not to be sampled any more; its answer is taken if there is one.
-    pub(super) fn withdraw(&mut self, thread: &mut Thread) {
-        if let Some(request) = thread.open
-            && !self.collect(thread, request)
-            && self.owner.take_back(request.ticket) == TakenBack::Free
-        {
-            thread.open = None;
-        }
-    }
-
-    /// Counts a round. `late`: the next one was due before it had ended. `mean` is the measured distance of rounds so far, in nanoseconds.
-    pub(super) fn count_round(&mut self, late: bool, mean: u64) {
-        self.figures.rounds += 1;
-        self.figures.rounds_late += u64::from(late);
-        self.figures.interval_nanos = mean;
-    }
-
-    pub(super) fn count_threads(&mut self, now: usize, ever: u32, refused: u64) {
-        self.figures.threads = u32::try_from(now).unwrap_or(u32::MAX);
-        self.figures.threads_ever = ever;
-        self.figures.threads_refused = refused;
-    }
-
-    pub(super) fn publish_figures(&mut self) {
-        // Relaxed: a figure.
-        self.figures.foreign_signals = self.engine.foreign.load(Ordering::Relaxed) - self.foreign_before;
-        self.figures.handler_median_nanos = self.durations.quantile(50);
-        self.figures.handler_p99_nanos = self.durations.quantile(99);
-        self.shared.figures.lock().clone_from(&self.figures);
+    pub(super) fn publish_figures(&mut self, now_or_never: bool) {
+        self.shared
+            .figures
+            .lock()
+            .clone_from(self.figures.complete(self.engine, now_or_never));
     }
 }

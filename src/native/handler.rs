@@ -12,6 +12,7 @@
 use std::sync::atomic::Ordering;
 
 use super::capture::{Capture, Outcome};
+use super::costs::ticks;
 use super::engine::{self, Engine, PREVIOUS};
 use super::registers::{RED_ZONE, Registers};
 use super::table::ModuleTable;
@@ -37,6 +38,7 @@ fn ticket(value: u64) -> Option<Ticket> {
 
 /// See the module's text.
 pub(super) extern "C" fn on_sigprof(number: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let begun = ticks();
     let _errno = KeepErrno::new();
     if let Some(engine) = engine::get() {
         // SAFETY: `info` is what the kernel gave us.
@@ -45,7 +47,7 @@ pub(super) extern "C" fn on_sigprof(number: libc::c_int, info: *mut libc::siginf
             // A request that is no longer open leaves its signal behind; a newer one to the same thread is then merged into it by the kernel.
             match engine.slots.claim(ticket).or_else(|| claim_own(engine)) {
                 // SAFETY: `context` is what the kernel gave us.
-                Some(filling) => unsafe { answer(engine, filling, context) },
+                Some(filling) => unsafe { answer(engine, begun, filling, context) },
                 // Relaxed: a figure.
                 None => drop(engine.late.fetch_add(1, Ordering::Relaxed)),
             }
@@ -56,7 +58,7 @@ pub(super) extern "C" fn on_sigprof(number: libc::c_int, info: *mut libc::siginf
             && let Some(filling) = claim_own(engine)
         {
             // SAFETY: as above.
-            unsafe { answer(engine, filling, context) };
+            unsafe { answer(engine, begun, filling, context) };
             return;
         }
         // Relaxed: a figure.
@@ -78,7 +80,7 @@ fn claim_own(engine: &Engine) -> Option<Filling<'_, Capture>> {
 
 /// # Safety
 /// `context` is what the kernel gave to the handler.
-unsafe fn answer(engine: &Engine, filling: Filling<'_, Capture>, context: *const libc::c_void) {
+unsafe fn answer(engine: &Engine, begun: u64, filling: Filling<'_, Capture>, context: *const libc::c_void) {
     let started = clock::monotonic();
     // SAFETY: the caller's promise.
     let registers = unsafe { Registers::from_context(context) };
@@ -86,27 +88,41 @@ unsafe fn answer(engine: &Engine, filling: Filling<'_, Capture>, context: *const
     filling.fill(|capture| {
         capture.started = started;
         capture.sp = registers.sp();
+        capture.pc = registers.pc;
         capture.control_block = control_block();
-        capture.cut_a_call = cut_a_call(engine, &registers);
+        capture.cut_a_call = cut_a_call(modules.get(), &registers);
         capture.frames.clear();
+        capture.marks.begun = begun;
+        capture.marks.derived = 0;
+        capture.marks.prepared = ticks();
         capture.outcome = capture_stack(engine, modules.get(), capture, registers);
+        capture.marks.walked = ticks();
         if matches!(capture.outcome, Outcome::Stack(_)) {
             capture.shadow = engine.shadow.read(capture.tid, &mut capture.python);
             engine.shadow.ask_for_audit(capture.tid, started);
         }
         capture.ended = clock::monotonic();
+        capture.marks.ended = ticks();
     });
 }
 
 /// Whether the thread was waiting in a system call that now returns EINTR (one that is made again stands before its instruction, with the call's number
 /// in that register).
 #[inline(always)]
-fn cut_a_call(engine: &Engine, registers: &Registers) -> bool {
+fn cut_a_call(table: Option<&ModuleTable>, registers: &Registers) -> bool {
     const EINTR: u64 = (-libc::EINTR as i64) as u64;
-    // The bytes 0f 05, `syscall`, as the upper half word of the eight bytes before the next instruction.
-    const SYSCALL: u64 = 0x050f;
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    let instruction = registers.pc.wrapping_sub(SYSCALL.len() as u64);
     registers.get(0) == Some(EINTR)
-        && mem::read_own_word(engine.process, registers.pc.wrapping_sub(8)).is_some_and(|code| code >> 48 == SYSCALL)
+        && table
+            .and_then(|table| table.find_with_range(registers.pc))
+            .is_some_and(|(range, entry)| {
+                // SAFETY: both bytes lie in the same code as the instruction that this thread has been at just now, so they are mapped, and
+                // that code can be read.
+                entry.readable
+                    && range.contains(&instruction)
+                    && unsafe { (instruction as *const [u8; 2]).read() } == SYSCALL
+            })
 }
 
 fn capture_stack(engine: &Engine, table: Option<&ModuleTable>, capture: &mut Capture, registers: Registers) -> Outcome {
@@ -137,10 +153,15 @@ fn capture_stack(engine: &Engine, table: Option<&ModuleTable>, capture: &mut Cap
         // The session has ended.
         return Outcome::Lost(SampleLoss::TimedOut);
     };
-    let frames = &mut capture.frames;
+    let (frames, marks) = (&mut capture.frames, &mut capture.marks);
     engine
         .contexts
-        .borrow(|context| walk(table, context, registers, word, |frame| frames.push(frame)))
+        .borrow(|context| {
+            let before = context.misses;
+            let end = walk(table, context, registers, word, |frame| frames.push(frame));
+            marks.derived = context.misses - before;
+            end
+        })
         .map_or(Outcome::Lost(SampleLoss::Busy), Outcome::Stack)
 }
 

@@ -2,22 +2,29 @@
 #![allow(unsafe_code)]
 
 mod bounds;
+mod cache;
 mod cadence;
 mod capture;
 mod cfi;
+mod costs;
 mod desk;
 mod engine;
 mod expression;
+mod figures;
 mod handler;
 mod histogram;
 mod modules;
+mod pause;
 mod queue;
 mod registers;
+mod request;
 mod rhythm;
 mod rounds;
 mod rule;
 mod sampler;
 mod source;
+mod stillness;
+mod stub;
 mod table;
 mod thread;
 mod threads;

@@ -147,6 +147,10 @@ impl Modules {
             id,
             bias: image.bias,
             unwind: unwind.map(Arc::new),
+            readable: image
+                .segments
+                .iter()
+                .all(|segment| segment.readable || !segment.executable),
             code: image
                 .segments
                 .iter()

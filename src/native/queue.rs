@@ -69,6 +69,7 @@ pub(super) struct Queued {
     pub(super) thread: ThreadKey,
     pub(super) taken_at: MonotonicNanos,
     pub(super) weight_nanos: u64,
+    pub(super) held_nanos: u64,
     pub(super) shown: Shown,
 }
 
@@ -114,6 +115,7 @@ impl Queue {
             thread,
             taken_at: MonotonicNanos(0),
             weight_nanos: 0,
+            held_nanos: 0,
             shown: Shown::End,
         });
     }

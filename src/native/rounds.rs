@@ -8,13 +8,14 @@ use super::capture::Capture;
 use super::desk::{Desk, Life};
 use super::engine::Engine;
 use super::modules::Modules;
+use super::pause::PauseWatch;
 use super::sampler::{SamplerOptions, Shared, handler_in_place};
 use super::threads::Threads;
 use crate::limits;
-use crate::model::{MonotonicNanos, SampleLoss};
-use crate::sync::{Owner, TakenBack};
+use crate::model::MonotonicNanos;
+use crate::sync::Owner;
 use crate::sys::thread::own_tids;
-use crate::sys::{clock, sleep};
+use crate::sys::{clock, signal, sleep, task};
 
 /// See the module's text.
 pub(super) struct Rounds {
@@ -44,11 +45,17 @@ impl Rounds {
 
     pub(super) fn run(mut self) {
         sleep::be_exact();
+        sleep::be_prompt();
         let mut cadence = Cadence::new(clock::monotonic(), self.interval);
         let mut modules_at = MonotonicNanos(0);
         let mut threads_at = MonotonicNanos(0);
+        let mut pauses = PauseWatch::new(clock::monotonic(), task::nanos_in_line());
         while !self.stopping() {
             let now = clock::monotonic();
+            if let Some(pause) = pauses.turn(now, task::nanos_in_line) {
+                self.leave_out(pause, now);
+                cadence.leave_out(pause);
+            }
             if now.since(modules_at) >= limits::MODULES_CHECK_NANOS {
                 modules_at = now;
                 self.look_at_modules();
@@ -56,18 +63,33 @@ impl Rounds {
             if now.since(threads_at) >= limits::THREADS_CHECK_NANOS {
                 threads_at = now;
                 self.look_at_threads();
+                pauses.has_waited(task::nanos_in_line());
             }
             if now >= cadence.deadline {
                 self.round();
                 let late = cadence.advance(clock::monotonic());
-                self.desk.count_round(late, cadence.mean());
-                self.desk.publish_figures();
+                self.desk.figures.count_round(late, cadence.mean());
+                self.desk.publish_figures(false);
             }
-            sleep::until(MonotonicNanos(
-                cadence.deadline.0.min(clock::monotonic().0 + limits::SLEEP_NANOS),
-            ));
+            let now = clock::monotonic();
+            let until = [
+                cadence.deadline.0,
+                threads_at.0 + limits::THREADS_CHECK_NANOS,
+                now.0 + limits::SLEEP_NANOS,
+            ];
+            let until = MonotonicNanos(until.into_iter().fold(u64::MAX, u64::min));
+            pauses.sleeps(now, until);
+            sleep::until(until);
         }
         self.finish();
+    }
+
+    /// The process was stopped for so long until just now: that time is nobody's.
+    fn leave_out(&mut self, pause: u64, now: MonotonicNanos) {
+        self.desk.figures.count_stop(pause);
+        for thread in self.threads.iter_mut() {
+            thread.since = MonotonicNanos(thread.since.0 + pause).min(now);
+        }
     }
 
     fn stopping(&self) -> bool {
@@ -87,7 +109,7 @@ impl Rounds {
     /// The look before the first round, so that whoever asks knows at once how many threads there are.
     pub(super) fn look_first(&mut self) {
         self.look_at_threads();
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 
     fn look_at_threads(&mut self) {
@@ -99,18 +121,26 @@ impl Rounds {
             self.desk.let_go(&mut thread);
         }
         for thread in self.threads.unwanted_mut() {
-            self.desk.withdraw(thread);
+            self.desk.withdraw(thread, true);
         }
+        self.desk.stacks.forget();
         let (now, ever) = (self.threads.count(), self.threads.ever());
-        self.desk.count_threads(now, ever, self.threads.refusals);
-        // Noticed here even when all threads wait and nobody is asked.
-        if !handler_in_place() {
-            // Relaxed: a flag that only goes up.
-            self.desk.shared.displaced.store(true, Ordering::Relaxed);
+        self.desk.figures.count_threads(now, ever, self.threads.refusals);
+    }
+
+    /// Looks whether somebody has taken our handler's place. Nothing is sent any more then, and what is under way must not end the process.
+    fn look_at_handler(&mut self) {
+        // Relaxed: a flag that only goes up.
+        let displaced = &self.desk.shared.displaced;
+        if !displaced.load(Ordering::Relaxed) && !handler_in_place() {
+            displaced.store(true, Ordering::Relaxed);
+            signal::defuse(libc::SIGPROF);
         }
     }
 
     fn round(&mut self) {
+        // Before anybody is asked, and also when all wait and nobody is.
+        self.look_at_handler();
         let mut ended = Vec::new();
         for thread in self.threads.iter_mut() {
             if self.desk.decide(thread) == Life::Ended {
@@ -127,26 +157,16 @@ impl Rounds {
         let begun = clock::monotonic();
         loop {
             let waited = clock::monotonic().since(begun);
-            let mut open = 0;
+            let mut open = false;
             for thread in self.threads.iter_mut() {
-                let Some(request) = thread.open else {
-                    continue;
-                };
-                if self.desk.collect(thread, request) {
-                    continue;
-                }
-                open += 1;
-                if waited > limits::STOP_ANSWER_NANOS && self.desk.owner.take_back(request.ticket) == TakenBack::Free {
-                    thread.open = None;
-                    self.desk.lose(thread, SampleLoss::TimedOut);
-                }
+                open |= !self.desk.withdraw(thread, waited > limits::STOP_ANSWER_NANOS);
             }
-            let running = open > 0 || self.desk.engine.modules.readers() > 0;
+            let running = open || self.desk.engine.modules.readers() > 0;
             if !running || waited > limits::STOP_NANOS {
                 break;
             }
             sleep::until(MonotonicNanos(clock::monotonic().0 + 50_000));
         }
-        self.desk.publish_figures();
+        self.desk.publish_figures(true);
     }
 }

@@ -39,9 +39,10 @@ pub enum StartError {
     /// A child of `fork` has our memory but not our threads.
     #[error("this process was forked from the one that is profiled; it cannot be profiled itself")]
     Forked,
-    /// Our handler is part of somebody else's chain since an earlier session; installed again it would call itself.
+    /// Our handler may be part of somebody else's chain since an earlier session; installed again it would call itself.
     #[error(
-        "another library has taken over the SIGPROF signal during an earlier session; native profiling works again after a restart of the server"
+        "another library has taken over the SIGPROF signal during an earlier session; native profiling works again when that library lets go of the signal, at \
+         the latest after a restart of the server"
     )]
     SignalTaken,
     /// The system refused.
@@ -92,8 +93,9 @@ pub fn start(options: SamplerOptions, table: &'static ShadowTable) -> Result<(Sa
     if engine.process != std::process::id() as i32 {
         return Err(StartError::Forked);
     }
+    // Once it was in a chain, any handler may be one that remembers it. Where none is, or ours was put back, nobody calls it.
     // Relaxed: a fact that once true stays true.
-    if CHAINED.load(Ordering::Relaxed) {
+    if CHAINED.load(Ordering::Relaxed) && signal::has_other_handler(libc::SIGPROF, on_sigprof) {
         return Err(StartError::SignalTaken);
     }
     let owner = engine.slots.own().ok_or(StartError::AlreadyRunning)?;

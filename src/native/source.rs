@@ -72,6 +72,7 @@ impl SampleSource {
             thread: queued.thread,
             taken_at: queued.taken_at,
             weight_nanos: queued.weight_nanos,
+            held_nanos: queued.held_nanos,
             native,
             omitted: stack.omitted,
             end: stack.end,

@@ -15,6 +15,8 @@ pub(super) struct Entry {
     pub(super) unwind: Option<Arc<UnwindData>>,
     /// Executable ranges in this process.
     pub(super) code: Vec<Range<u64>>,
+    /// These can be read as well (they can on nearly all systems; protection keys make code that cannot).
+    pub(super) readable: bool,
 }
 
 /// See the module's text. Immutable once made.
@@ -62,6 +64,7 @@ mod tests {
             bias: 0,
             unwind: None,
             code,
+            readable: true,
         }
     }
 

@@ -2,25 +2,24 @@
 
 use super::capture::StackBounds;
 use super::queue::Stack;
+use super::request::Request;
 use super::rhythm::Rhythm;
-use crate::model::{MonotonicNanos, ThreadKey, Tid};
-use crate::sync::Ticket;
+use crate::model::{MonotonicNanos, SampleLoss, ThreadKey, Tid};
 use crate::sys::task::{self, SyscallFile, Whereabouts};
 
-/// A request that a thread has not answered yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) ticket: Ticket,
-    pub(super) sent_at: MonotonicNanos,
-}
-
-/// The last stack of a thread, and where it stood.
+/// What a thread answered last, and where it stood.
 #[derive(Debug)]
 pub(super) struct Last {
-    pub(super) stack: Stack,
+    /// Its stack, or why there is none.
+    pub(super) what: Result<Stack, SampleLoss>,
+    /// Whether the aggregator has it.
+    pub(super) shown: bool,
     pub(super) sp: u64,
-    /// CPU time at a moment when the thread was known to wait with exactly this stack. While it stays the same, so does the stack.
+    pub(super) pc: u64,
+    /// CPU time at a moment when the thread was known to wait in exactly this place. While it stays the same, so does the stack.
     pub(super) settled_cpu: Option<u64>,
+    /// CPU time when this answer was taken, if the request has cut a system call short and the thread was not seen settled since.
+    pub(super) cut_at_cpu: Option<u64>,
 }
 
 /// One thread's life.

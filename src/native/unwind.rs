@@ -8,8 +8,8 @@
 //! its evaluator has no step limit, and its cache must be renewed before a 16-bit count of module changes wraps. This walk uses the same reader of
 //! unwind data (gimli) with its own small rules, and says of every stack why it ends.
 //!
-//! **Algorithm.** Look the address up in the module table; take the [`Rule`] for it from the cache or derive it from unwind data; step. Rules are cached by
-//! address and module id, which is never given twice, so no change of modules can make a cached rule wrong. Where unwind data says nothing, a frame
+//! **Algorithm.** Look the address up in the module table; take the [`Rule`] for it from the cache ([`RuleCache`]) or derive it from unwind data; step. Where unwind data says nothing, linkage stubs are
+//! told by their bytes ([`stub`]); else a frame
 //! pointer is followed only if the result is plausible: it points up the stack, and the word beside it is an address in some module's code. A step must
 //! move the stack pointer up; only signal frames may move it elsewhere.
 //!
@@ -17,9 +17,13 @@
 //!
 //! **Assumptions.** The reader of memory refuses what cannot be read.
 
+use std::ops::Range;
+
+use super::cache::RuleCache;
 use super::cfi::Scratch;
 use super::registers::{FRAME_POINTER, Registers, STACK_POINTER};
 use super::rule::{Kind, Rule};
+use super::stub;
 use super::table::{Entry, ModuleTable};
 use crate::limits;
 use crate::model::{ModuleId, StackEnd};
@@ -34,17 +38,10 @@ pub(super) struct RawFrame {
     pub(super) module: ModuleId,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct CachedRule {
-    address: u64,
-    module: ModuleId,
-    rule: Rule,
-}
-
 /// Scratch space and remembered rules of one walk at a time. Large, and worth keeping warm.
 #[derive(Debug)]
 pub(super) struct Context {
-    rules: Box<[CachedRule; limits::CACHED_RULES]>,
+    rules: RuleCache,
     scratch: Box<Scratch>,
     /// How often a rule had to be derived.
     pub(super) misses: u64,
@@ -52,45 +49,52 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new() -> Self {
-        let nothing = CachedRule {
-            // No code is at this address, and pages are written so that no first touch happens in a handler.
-            address: u64::MAX,
-            module: ModuleId::NONE,
-            rule: Rule::plain(Kind::Missing),
-        };
         Context {
-            rules: Box::new([nothing; limits::CACHED_RULES]),
+            rules: RuleCache::new(),
             scratch: Box::new(Scratch::new_in()),
             misses: 0,
         }
     }
 
+    /// `exact`: `address` is where a thread was interrupted, not where a call is under way.
     #[inline(always)]
-    fn rule(&mut self, entry: &Entry, address: u64) -> Rule {
-        let hash = (address ^ address >> 13) as usize % limits::CACHED_RULES;
-        // The remainder is a place of the array, which the compiler sees.
-        let Some(cached) = self.rules.get_mut(hash) else {
-            return Rule::plain(Kind::Missing);
-        };
-        if cached.address == address && cached.module == entry.id {
-            return cached.rule;
+    fn rule(&mut self, entry: &Entry, address: u64, exact: bool) -> Rule {
+        if !exact && let Some(rule) = self.rules.at_call(entry.id, address) {
+            return rule;
         }
-        self.misses += 1;
-        let rule = derive(entry, address, &mut self.scratch);
-        *cached = CachedRule {
-            address,
-            module: entry.id,
-            rule,
+        self.rule_of_range(entry, address, exact)
+    }
+
+    #[inline(never)]
+    fn rule_of_range(&mut self, entry: &Entry, address: u64, exact: bool) -> Rule {
+        let rule = match self.rules.around(entry.id, address) {
+            Some(rule) => rule,
+            None => {
+                self.misses += 1;
+                let (rule, range) = derive(entry, address, &mut self.scratch);
+                self.rules.keep_range(entry.id, address, range, rule);
+                rule
+            }
         };
+        if !exact {
+            self.rules.keep_call(entry.id, address, rule);
+        }
         rule
     }
 }
 
+/// The rule and from where to where it holds.
 #[inline(never)]
-fn derive(entry: &Entry, address: u64, scratch: &mut Scratch) -> Rule {
+fn derive(entry: &Entry, address: u64, scratch: &mut Scratch) -> (Rule, Range<u64>) {
     match &entry.unwind {
-        Some(unwind) => unwind.rule(address.wrapping_sub(entry.bias), scratch),
-        None => Rule::plain(Kind::Missing),
+        Some(unwind) => {
+            let (rule, svma) = unwind.rule(address.wrapping_sub(entry.bias), scratch);
+            (
+                rule,
+                svma.start.wrapping_add(entry.bias)..svma.end.wrapping_add(entry.bias),
+            )
+        }
+        None => (Rule::plain(Kind::Missing), address..address.saturating_add(1)),
     }
 }
 
@@ -152,7 +156,7 @@ pub(super) fn walk(
         };
         let entry = near.find(table, address);
         let sp = registers.sp();
-        let rule = entry.map_or(Rule::plain(Kind::Missing), |entry| context.rule(entry, address));
+        let rule = entry.map_or(Rule::plain(Kind::Missing), |entry| context.rule(entry, address, exact));
         let module = entry.map_or(ModuleId::NONE, |entry| entry.id);
         let mut frame = RawFrame {
             address,
@@ -177,14 +181,22 @@ pub(super) fn walk(
             }
             Kind::Signal => Err(StackEnd::NoProgress),
             Kind::Interpret => match entry {
-                Some(entry) => interpret(entry, context, address, &mut registers, sp, &mut word),
+                Some(entry) => interpret(entry, context, address, exact, &mut registers, &mut word),
                 None => Err(StackEnd::UnknownModule),
             },
-            Kind::Missing => by_frame_pointer(table, &mut registers, sp, &mut word).ok_or(if entry.is_some() {
-                StackEnd::NoUnwindData
-            } else {
-                StackEnd::UnknownModule
-            }),
+            Kind::Missing => (|| {
+                if exact
+                    && entry.is_some()
+                    && let Some(cfa) = out_of_stub(&mut registers, sp, &mut word)
+                {
+                    return Ok(cfa);
+                }
+                by_frame_pointer(table, &mut registers, sp, &mut word).ok_or(if entry.is_some() {
+                    StackEnd::NoUnwindData
+                } else {
+                    StackEnd::UnknownModule
+                })
+            })(),
         };
         match stepped {
             Ok(cfa) => {
@@ -229,8 +241,8 @@ fn interpret(
     entry: &Entry,
     context: &mut Context,
     address: u64,
+    exact: bool,
     registers: &mut Registers,
-    sp: u64,
     word: &mut impl FnMut(u64) -> Option<u64>,
 ) -> Result<u64, StackEnd> {
     let unwind = entry.unwind.as_ref().ok_or(StackEnd::NoUnwindData)?;
@@ -238,12 +250,28 @@ fn interpret(
     let caller = unwind
         .interpret(svma, &mut context.scratch, registers, word)
         .ok_or(StackEnd::NoUnwindData)?;
-    if caller.registers.sp() <= sp || caller.registers.sp() % 8 != 0 {
+    // Just before `longjmp` or an exception jumps, the stack pointer is that of the place it jumps to already.
+    let progress = match caller.registers.sp().checked_sub(registers.sp()) {
+        Some(0) => exact && caller.registers.pc != registers.pc,
+        other => other.is_some(),
+    };
+    if !progress || caller.registers.sp() % 8 != 0 {
         return Err(StackEnd::NoProgress);
     }
     *registers = caller.registers;
     registers.keep_callee_saved();
     Ok(caller.cfa)
+}
+
+/// Out of a linkage stub without unwind data, to its caller.
+#[inline(never)]
+fn out_of_stub(registers: &mut Registers, sp: u64, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<u64> {
+    let slot = sp.checked_add(stub::return_address_offset(registers.pc, word)?)?;
+    registers.pc = word(slot)?;
+    registers.keep_callee_saved();
+    let cfa = slot.checked_add(8)?;
+    registers.set(STACK_POINTER, cfa);
+    Some(cfa)
 }
 
 /// Follows the frame pointer, if what it leads to is plausible.

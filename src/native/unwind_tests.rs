@@ -120,6 +120,7 @@ fn damaged(damage: &dyn Fn(&mut [u8])) -> Option<Section> {
         bias: image.bias,
         unwind: Some(unwind.into()),
         code,
+        readable: true,
     };
     Some(Section {
         table: ModuleTable::new(vec![entry]),

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map from ids.
-pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// An odd number without pattern: the golden ratio's fraction in 64 bits.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Mixes words by multiplication; the high half, where a product mixes best, is folded into the low one, which maps use.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct IdHasher(u64);
+pub(crate) struct IdHasher(u64);
 
 impl IdHasher {
     fn mix(&mut self, word: u64) {

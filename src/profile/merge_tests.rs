@@ -28,6 +28,7 @@ fn sample<'a>(native: &'a [NativeFrame], entries: &'a [PythonEntry]) -> Sample<'
         },
         taken_at: MonotonicNanos(0),
         weight_nanos: 4_000_000,
+        held_nanos: 0,
         native,
         omitted: 0,
         end: StackEnd::Root,

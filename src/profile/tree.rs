@@ -65,6 +65,15 @@ impl WindowTimes {
     }
 }
 
+/// What a tree takes, or may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Room {
+    /// Frames.
+    pub nodes: usize,
+    /// Times: one for each frame and window in which it was leaf-most.
+    pub times: usize,
+}
+
 /// Call tree of one thread with its time per window.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -77,9 +86,11 @@ pub struct Tree {
     windows: Vec<WindowTimes>,
     /// The previous stack and its nodes.
     last_path: Vec<(FrameKey, u32)>,
-    /// Where the previous stack's time was booked.
-    last_booked: Option<u32>,
-    capacity: usize,
+    /// The frame that takes what finds no room for one more time.
+    truncated_at_root: Option<u32>,
+    /// Entries of all windows.
+    times: usize,
+    room: Room,
     truncated_nanos: u64,
 }
 
@@ -97,6 +108,13 @@ impl Tree {
 
     /// An empty tree that holds up to `capacity` frames, and as many [`FrameKey::Truncated`] ones in the worst case.
     pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_room(Room {
+            nodes: capacity,
+            times: usize::MAX,
+        })
+    }
+
+    fn with_room(room: Room) -> Self {
         Tree {
             nodes: Vec::new(),
             keys: Vec::new(),
@@ -104,9 +122,29 @@ impl Tree {
             children: IdMap::default(),
             windows: Vec::new(),
             last_path: Vec::new(),
-            last_booked: None,
-            capacity: capacity.min((u32::MAX / 4) as usize),
+            truncated_at_root: None,
+            times: 0,
+            room: Room {
+                nodes: room.nodes.min((u32::MAX / 4) as usize),
+                ..room
+            },
             truncated_nanos: 0,
+        }
+    }
+
+    /// Sets the most room that it may take from now on. What is there stays.
+    pub fn limit(&mut self, room: Room) {
+        self.room = Room {
+            nodes: room.nodes.min((u32::MAX / 4) as usize),
+            ..room
+        };
+    }
+
+    /// Room that it takes.
+    pub fn used(&self) -> Room {
+        Room {
+            nodes: self.nodes.len(),
+            times: self.times,
         }
     }
 
@@ -134,23 +172,7 @@ impl Tree {
                 }
             }
         }
-        self.last_booked = Some(node);
         self.book(node, window, nanos);
-    }
-
-    /// Books `nanos` for the stack that was added last, which an idle thread repeats again and again. False, with nothing booked, when
-    /// there is none or it was forgotten.
-    pub fn add_again(&mut self, window: u32, nanos: u64) -> bool {
-        let Some(node) = self.last_booked else { return false };
-        if self
-            .nodes
-            .get(node as usize)
-            .is_some_and(|node| self.key_of(node) == Some(FrameKey::Truncated))
-        {
-            self.truncated_nanos += nanos;
-        }
-        self.book(node, window, nanos);
-        true
     }
 
     /// Books all that `other` has booked here as well.
@@ -194,7 +216,7 @@ impl Tree {
             .and_then(|&id| self.children.get(&(parent, id)).copied());
         let child = match known {
             Some(child) => child,
-            None if self.nodes.len() < self.capacity => self.new_child(parent, key),
+            None if self.nodes.len() < self.room.nodes => self.new_child(parent, key),
             None => return None,
         };
         if let Some(node) = self.nodes.get_mut(parent as usize) {
@@ -241,11 +263,21 @@ impl Tree {
         };
         match times.self_nanos.get_mut(entry.slot as usize) {
             Some((_, booked)) => *booked += nanos,
-            None => {
+            None if self.times < self.room.times || self.truncated_at_root == Some(node) => {
                 entry.slot = times.self_nanos.len() as u32;
                 times.self_nanos.push((node, nanos));
+                self.times += 1;
             }
+            None => self.book_truncated(window, nanos),
         }
+    }
+
+    /// Books where there is no room for one more time: one frame of the whole tree takes them all.
+    fn book_truncated(&mut self, window: u32, nanos: u64) {
+        self.truncated_nanos += nanos;
+        let node = self.truncated_child(ROOT);
+        self.truncated_at_root = Some(node);
+        self.book(node, window, nanos);
     }
 
     /// Opens a window newer than all others.
@@ -257,6 +289,7 @@ impl Tree {
                 }
             }
             newest.self_nanos.sort_unstable_by_key(|(node, _)| *node);
+            newest.self_nanos.shrink_to_fit();
         }
         self.windows.push(WindowTimes {
             window,
@@ -290,7 +323,11 @@ impl Tree {
                     *booked += nanos;
                 }
             }
-            Err(at) => times.self_nanos.insert(at, (node, nanos)),
+            Err(at) if self.times < self.room.times || self.truncated_at_root == Some(node) => {
+                times.self_nanos.insert(at, (node, nanos));
+                self.times += 1;
+            }
+            Err(_) => self.book_truncated(window, nanos),
         }
     }
 
@@ -299,7 +336,7 @@ impl Tree {
         if self.windows.first().is_none_or(|oldest| oldest.window >= first) {
             return;
         }
-        let mut kept = Tree::with_capacity(self.capacity);
+        let mut kept = Tree::with_room(self.room);
         kept.truncated_nanos = self.truncated_nanos;
         let mut renamed: Vec<u32> = vec![NO_SLOT; self.nodes.len()];
         let mut chain: Vec<u32> = Vec::new();

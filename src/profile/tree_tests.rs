@@ -57,28 +57,6 @@ fn a_stack_without_frames_keeps_its_time() {
 }
 
 #[test]
-fn a_repeated_stack_is_booked_where_it_was() {
-    let mut tree = Tree::new();
-    assert!(!tree.add_again(0, 1));
-    tree.add(&path(&[1, 2]), 0, 10);
-    assert!(tree.add_again(0, 5));
-    assert!(tree.add_again(1, 7));
-    let stacks = stacks(&tree);
-    assert_eq!(
-        stacks,
-        BTreeMap::from([((0, path(&[1, 2])), 15), ((1, path(&[1, 2])), 7)])
-    );
-    tree.forget_before(1);
-    assert!(!tree.add_again(1, 1), "its node was renamed");
-    assert_eq!(tree.total_nanos(), 7);
-
-    let mut full = Tree::with_capacity(1);
-    full.add(&path(&[1, 2]), 0, 10);
-    assert!(full.add_again(0, 3));
-    assert_eq!((full.truncated_nanos(), full.total_nanos()), (13, 13));
-}
-
-#[test]
 fn a_full_tree_says_so_below_the_deepest_frame_it_knows() {
     let mut tree = Tree::with_capacity(3);
     tree.add(&path(&[1, 2, 3]), 0, 10);
@@ -93,6 +71,38 @@ fn a_full_tree_says_so_below_the_deepest_frame_it_knows() {
     assert_eq!(stacks[&(0, vec![FrameKey::Truncated])], 3);
     assert_eq!(stacks[&(0, path(&[1, 2, 3]))], 11);
     assert_eq!((tree.total_nanos(), tree.truncated_nanos()), (20, 9));
+}
+
+#[test]
+fn a_tree_without_room_for_times_says_so_and_keeps_them() {
+    let mut tree = Tree::new();
+    tree.limit(Room { nodes: 100, times: 3 });
+    tree.add(&path(&[1, 2]), 0, 1);
+    tree.add(&path(&[1]), 0, 2);
+    tree.add(&path(&[1, 2]), 1, 4);
+    tree.add(&path(&[1]), 1, 8);
+    tree.add(&path(&[1, 2]), 1, 16);
+    // Late, and with no time of its own in that window either.
+    tree.add(&path(&[1, 2, 3]), 0, 32);
+    tree.add(&path(&[1, 2]), 2, 64);
+    let truncated = vec![FrameKey::Truncated];
+    assert_eq!(
+        stacks(&tree),
+        BTreeMap::from([
+            ((0, path(&[1, 2])), 1),
+            ((0, path(&[1])), 2),
+            ((1, path(&[1, 2])), 20),
+            ((1, truncated.clone()), 8),
+            ((0, truncated.clone()), 32),
+            ((2, truncated), 64),
+        ])
+    );
+    assert_eq!((tree.total_nanos(), tree.truncated_nanos()), (127, 104));
+    // One for each window more than there was room for.
+    assert_eq!(tree.used().times, 6);
+    tree.forget_before(1);
+    assert_eq!(tree.used().times, 3);
+    assert_eq!(tree.total_nanos(), 92);
 }
 
 #[test]

@@ -1,19 +1,17 @@
 //! The thread that turns samples into call trees while a session runs.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::ended::{EndedThreads, profile};
-use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, ThreadKey};
+use crate::model::{Module, PythonPart, Retention, Sample, SamplerDiagnostics};
 use crate::native::SampleSource;
-use crate::profile::{Ledger, MergeStats, Merger, ThreadProfile, WindowClock};
+use crate::profile::{Forest, MergeStats, Merger, ThreadProfile, WindowClock};
 use crate::sys::thread::{self, Worker};
 
-/// How long the thread waits for samples before it publishes its figures.
-const DRAIN_WAIT: Duration = Duration::from_millis(50);
+/// How long the thread waits for samples before it publishes its figures. Waking costs more than the work for a sample, so it works on many at a time.
+const DRAIN_WAIT: Duration = Duration::from_millis(250);
 
 /// What the aggregation found so far, beside the trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,6 +55,8 @@ pub(super) struct Aggregated {
     pub(super) threads: Vec<ThreadProfile>,
     /// All modules of the session.
     pub(super) modules: Vec<Arc<Module>>,
+    /// The oldest window that was kept.
+    pub(super) first_window: u32,
 }
 
 #[derive(Debug, Default)]
@@ -77,11 +77,11 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(source: SampleSource, clock: WindowClock) -> std::io::Result<Self> {
+    pub(super) fn start(source: SampleSource, clock: WindowClock, retention: Retention) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, clock, &shared)
+            move || run(source, clock, retention, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -100,36 +100,34 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, clock: WindowClock, shared: &Shared) {
+fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, shared: &Shared) {
     let mut merger = Merger::new();
-    let mut threads: HashMap<ThreadKey, Ledger> = HashMap::new();
-    let mut ended = EndedThreads::default();
+    let mut forest = Forest::new(retention);
     let mut figures = MergeFigures::default();
     let mut more = true;
     while more {
         more = source.drain(DRAIN_WAIT, &mut |sample| {
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
-            threads.entry(sample.thread).or_default().book(
+            let window = clock.window_at(sample.taken_at);
+            forest.book(
+                sample.thread,
                 merged.path,
-                clock.window_at(sample.taken_at),
+                window,
                 sample.weight_nanos,
+                sample.held_nanos,
             );
         });
         for (key, name) in source.take_ended() {
-            if let Some(ledger) = threads.remove(&key) {
-                ended.add(key, name, ledger.into_tree());
-            }
+            forest.end(key, name);
         }
         *shared.figures.lock() = figures;
     }
-    let living = threads
-        .into_iter()
-        .map(|(key, ledger)| profile(key, source.thread_name(key), ledger.into_tree()));
-    let mut threads: Vec<ThreadProfile> = living.chain(ended.into_profiles()).collect();
-    threads.sort_by_key(|thread| thread.key.serial);
+    let first_window = forest.oldest();
+    let threads = forest.into_threads(|key| source.thread_name(key));
     *shared.result.lock() = Some(Aggregated {
         threads,
         modules: source.modules(),
+        first_window,
     });
 }

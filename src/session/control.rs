@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View};
+use crate::model::{PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View, WallMillis};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,10 @@ pub struct StartRequest {
     pub ignore_sleeping: bool,
     /// What the profile will show.
     pub view: View,
+    /// Whether the profile goes to a file, not to the viewer's server, however the session ends.
+    pub save_to_file: bool,
+    /// One line for the profile's page, unless the session is ended with another.
+    pub comment: Option<String>,
     /// Who asked.
     pub requested_by: Requester,
 }
@@ -24,8 +28,8 @@ pub struct StartRequest {
 /// A session to stop and export.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StopRequest {
-    /// Whether a file was asked for.
-    pub save_to_file: bool,
+    /// Where the profile goes.
+    pub to: Destination,
     /// One line for the profile's page.
     pub comment: Option<String>,
     /// Who asked.
@@ -33,14 +37,37 @@ pub struct StopRequest {
 }
 
 impl StopRequest {
-    /// What a session that ends without being asked to is ended with.
+    /// What a session that ends without being asked to is ended with: what it was started with decides the rest.
     pub(super) fn by_itself(requested_by: Requester) -> Self {
         StopRequest {
-            save_to_file: true,
+            to: Destination::AsStarted,
             comment: None,
             requested_by,
         }
     }
+}
+
+/// Where a profile goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Destination {
+    /// As the session was started: to the viewer's server unless a file was asked for.
+    #[default]
+    AsStarted,
+    /// To a file.
+    File,
+    /// To the viewer's server.
+    Server,
+}
+
+/// What a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// A session, running or about to.
+    Session,
+    /// The wait of this many finished profiles that could not be saved.
+    Wait(usize),
+    /// The upload of a finished profile.
+    Upload,
 }
 
 /// Who gave a command. Enough to find them again later: no pointer to a sender is ever kept.
@@ -79,14 +106,32 @@ pub enum Refusal {
     },
     /// There is no session.
     NotRunning,
-    /// The last session is being exported.
-    Exporting,
+    /// The last session is being exported; what is being done for it.
+    Exporting(ExportStep),
+    /// It was told to end already.
+    EndingAlready,
     /// The server has not ticked yet, so its thread is not known.
     ServerThreadUnknown,
     /// The plugin is being disabled.
     ShuttingDown,
     /// The system gives us no thread; its reason.
     NoThread(String),
+}
+
+/// What is being done for a session that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExportStep {
+    /// Names are looked up and the profile is put together.
+    Naming,
+    /// It is being written to a file.
+    Writing,
+    /// It is on its way to the viewer's server.
+    Uploading {
+        /// Bytes that have left.
+        sent: u64,
+        /// Bytes in all.
+        bytes: u64,
+    },
 }
 
 /// The state of things.
@@ -96,8 +141,8 @@ pub struct SessionInfo {
     pub running: Option<RunningInfo>,
     /// Whether one is about to run.
     pub starting: bool,
-    /// Whether one is being exported.
-    pub exporting: bool,
+    /// What is being done for one that has ended.
+    pub exporting: Option<ExportStep>,
     /// Finished profiles that could not be written yet.
     pub unsaved: usize,
 }
@@ -133,20 +178,23 @@ pub trait Control {
     /// One is there already, or the time is wrong; nothing has changed.
     fn start(&self, request: StartRequest) -> Result<(), Refusal>;
 
-    /// Ends the session and exports it.
+    /// Ends the session and exports it. While its profile is being uploaded: breaks that off when a file is asked for instead.
     ///
     /// # Errors
     /// There is none, or it is ending already; nothing has changed.
-    fn stop(&self, request: StopRequest) -> Result<(), Refusal>;
+    fn stop(&self, request: StopRequest) -> Result<Ended, Refusal>;
 
-    /// Ends the session and drops what it found.
+    /// Ends the session and drops what it found, also while that is being uploaded.
     ///
     /// # Errors
     /// There is none, or it is ending already; nothing has changed.
-    fn cancel(&self, by: &Requester) -> Result<(), Refusal>;
+    fn cancel(&self, by: &Requester) -> Result<Ended, Refusal>;
 
     /// The state of things.
     fn info(&self) -> SessionInfo;
+
+    /// The profiles that were made, newest first, and what time it is.
+    fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
 /// The result of work that took its time.
@@ -168,6 +216,25 @@ pub enum Notice {
         /// Samples with a stack.
         samples: u64,
     },
+    /// The profile is being sent to the viewer's server.
+    Uploading {
+        /// The server.
+        host: String,
+        /// Bytes to send.
+        bytes: u64,
+    },
+    /// It is there.
+    Uploaded {
+        /// Where to look at it.
+        link: String,
+    },
+    /// It is not there; it is saved to a file instead.
+    UploadFailed {
+        /// Why, in a user's words.
+        reason: String,
+    },
+    /// The profile is being written to a file.
+    Writing,
     /// The profile was too large; its smallest parts were folded.
     Folded {
         /// Frames that are no longer shown one by one.
@@ -181,6 +248,8 @@ pub enum Notice {
         samples: u64,
         /// Size of the file.
         bytes: u64,
+        /// The page that shows it.
+        viewer: String,
     },
     /// The profile is not on disk.
     SaveFailed {
@@ -191,6 +260,8 @@ pub enum Notice {
         /// Whether an older one had to be given up for it.
         dropped: bool,
     },
+    /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
+    NotListed(String),
     /// The session was ended and dropped on request.
     Cancelled,
     /// The session's time was up; it is being exported.

@@ -2,7 +2,6 @@
 
 mod aggregator;
 mod control;
-mod ended;
 mod environment;
 mod python;
 mod recording;
@@ -10,9 +9,13 @@ mod report;
 mod service;
 mod ticks;
 mod unsaved;
+mod upload;
 mod worker;
 
-pub use control::{Control, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest};
+pub use control::{
+    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
+    StartRequest, StopRequest,
+};
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use ticks::TickSample;

@@ -60,6 +60,15 @@ fn off(state: PythonState, version: &str) -> Side {
 }
 
 impl PythonSide {
+    /// None, because the owner does not want it.
+    pub(super) fn switched_off() -> Self {
+        let why = "switched off by pythonAttribution in config.toml";
+        PythonSide(Arc::new(Shared {
+            side: Mutex::new(off(PythonState::Unsupported(why.to_owned()), "")),
+            changed: Condvar::new(),
+        }))
+    }
+
     /// Attaches, if there is a Python that can be. Returns when it is attached, when it is clear that it will not be, or after a short wait.
     pub(super) fn attach(table: &'static ShadowTable) -> Self {
         let shared = |side| {

@@ -12,12 +12,16 @@ use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
 use crate::model::{
-    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, Tid,
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, Retention, SamplerDiagnostics, ThreadChoice, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
+use crate::settings::Settings;
 use crate::shadow::ShadowTable;
 use crate::sys::clock;
+
+/// Whoever starts a session stops it: nothing is forgotten.
+const RETENTION: Retention = Retention::All;
 
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
@@ -80,9 +84,13 @@ impl Recording {
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
-    pub(super) fn begin(request: StartRequest, server_thread: Tid) -> Result<Self, BeginError> {
+    pub(super) fn begin(request: StartRequest, server_thread: Tid, settings: &Settings) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
-        let python = PythonSide::attach(table);
+        let python = if settings.python_attribution {
+            PythonSide::attach(table)
+        } else {
+            PythonSide::switched_off()
+        };
         let started_at = clock::monotonic();
         let window_clock = WindowClock::new(started_at, clock::wall());
         let options = SamplerOptions {
@@ -101,7 +109,7 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        let aggregator = match Aggregator::start(source, window_clock) {
+        let aggregator = match Aggregator::start(source, window_clock, RETENTION) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
@@ -134,6 +142,11 @@ impl Recording {
     /// The session's windows.
     pub(super) fn clock(&self) -> WindowClock {
         self.clock
+    }
+
+    /// Which of them are kept.
+    pub(super) fn retention(&self) -> Retention {
+        RETENTION
     }
 
     /// Whole seconds since the start.

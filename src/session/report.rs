@@ -1,6 +1,6 @@
 //! From what a session left behind to the file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::control::{Notice, Requester};
 use super::environment::Environment;
@@ -9,28 +9,39 @@ use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis};
+use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, clean_text};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
+use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{PrivateDir, task};
+use crate::sys::{Machine, PrivateDir, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 const PROFILES: &str = "profiles";
 
 /// Makes the profile of a session. Names are looked up here, which takes time.
-pub(super) fn make(recorded: Recorded, ticks: Ticks, environment: &Environment, comment: Option<String>) -> Unsaved {
+pub(super) fn make(
+    recorded: Recorded,
+    ticks: Ticks,
+    environment: &Environment,
+    settings: &Settings,
+    comment: Option<String>,
+) -> Unsaved {
     let ended =
         WallMillis(recorded.clock.wall_start(0).0 + (recorded.ended_at.since(recorded.started_at) / 1_000_000) as i64);
     let samples = recorded.figures.sampler.samples;
+    let seconds = recorded.ended_at.since(recorded.started_at) / 1_000_000_000;
+    let user = recorded.request.requested_by.display_name();
     let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
     let snapshot = snapshot(recorded, ticks.windows);
-    let mut symbolizer = Symbolizer::new();
-    let mut data = export::encode(&snapshot, &mut symbolizer, &metadata);
+    let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
+    let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
     drop((snapshot, symbolizer));
-    let folded = export::fold(&mut data, limits::PROFILE_GZIP_BYTES);
+    let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
     Unsaved {
-        data: Box::new(data),
+        profile: Box::new(profile),
         ended,
+        seconds,
+        user,
         samples,
         folded,
     }
@@ -42,22 +53,39 @@ pub(super) struct SaveError {
     pub(super) reason: String,
 }
 
+/// A profile that is on disk.
+pub(super) struct Saved {
+    pub(super) profile: Unsaved,
+    path: PathBuf,
+}
+
+impl Saved {
+    /// What is said of it.
+    pub(super) fn notice(&self, viewer: &WebAddress) -> Notice {
+        Notice::Saved {
+            path: self.path.clone(),
+            samples: self.profile.samples,
+            bytes: std::fs::metadata(&self.path).map_or(0, |file| file.len()),
+            viewer: viewer.page(""),
+        }
+    }
+
+    /// Its file as the list of past profiles has it.
+    pub(super) fn place(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        format!("plugins/spark/{PROFILES}/{}", name.to_string_lossy())
+    }
+}
+
 /// Writes a profile below the plugin's folder.
-pub(super) fn save(folder: &Path, unsaved: Unsaved) -> Result<Notice, SaveError> {
+pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
-        let path = export::save(&profiles, &unsaved.data, unsaved.ended, Kind::Asked)?;
-        export::make_room(&profiles, &path);
+        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
+        export::make_room(&profiles, &path, settings.profile_folder_bytes);
         Ok(path)
     });
     match saved {
-        Ok(path) => {
-            let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-            Ok(Notice::Saved {
-                path,
-                samples: unsaved.samples,
-                bytes,
-            })
-        }
+        Ok(path) => Ok(Saved { profile: unsaved, path }),
         Err(error) => Err(SaveError {
             unsaved,
             reason: error.to_string(),
@@ -78,12 +106,13 @@ fn metadata(
         ended,
         interval_micros: recorded.request.interval_micros,
         ticks,
-        comment: comment.unwrap_or_default(),
+        comment: comment.or_else(|| recorded.request.comment.clone()).unwrap_or_default(),
         endstone_version: environment.server_version.clone(),
         minecraft_version: environment.minecraft_version.clone(),
         brand: environment.server_name.clone(),
         selection: selection(recorded),
         view: recorded.request.view,
+        machine: Machine::read(),
         ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),
@@ -103,7 +132,10 @@ fn selection(recorded: &Recorded) -> ThreadSelection {
         ThreadChoice::Server => ThreadSelection::Threads(vec![recorded.server_thread]),
         ThreadChoice::All => ThreadSelection::All,
         ThreadChoice::Named(ThreadNames::Exact(_)) => ThreadSelection::Threads(sampled()),
-        ThreadChoice::Named(names @ ThreadNames::Patterns(_)) => ThreadSelection::Patterns(names.texts()),
+        ThreadChoice::Named(names @ ThreadNames::Patterns(_)) => {
+            let clean = |pattern: &String| clean_text(pattern, limits::COMMENT_CHARS);
+            ThreadSelection::Patterns(names.texts().iter().map(clean).collect())
+        }
     }
 }
 
@@ -111,7 +143,7 @@ fn creator(requester: &Requester) -> Creator {
     match requester {
         Requester::Console => Creator::Console,
         Requester::Player { name, unique_id } => Creator::Player {
-            name: name.clone(),
+            name: clean_text(name, limits::NAME_CHARS),
             unique_id: uuid(unique_id),
         },
     }
@@ -140,9 +172,9 @@ fn source(plugin: &super::environment::PluginInfo) -> Source {
 
 /// The frozen profile: threads with the server thread first, and windows without a gap.
 fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
-    let (mut threads, modules) = match recorded.aggregated {
-        Some(aggregated) => (aggregated.threads, aggregated.modules),
-        None => (Vec::new(), Vec::new()),
+    let (mut threads, modules, first_window) = match recorded.aggregated {
+        Some(aggregated) => (aggregated.threads, aggregated.modules, aggregated.first_window),
+        None => (Vec::new(), Vec::new(), 0),
     };
     if threads.is_empty() {
         // The viewer says "No Data" of a profile without a thread.
@@ -160,24 +192,26 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
     }
     for thread in &mut threads {
         thread.alone = thread.key.tid == recorded.server_thread;
+        thread.name = clean_text(&thread.name, limits::NAME_CHARS);
     }
     threads.sort_by_key(|thread: &ThreadProfile| !thread.alone);
     let last = recorded.clock.window_at(recorded.ended_at);
-    let mut windows = vec![WindowStats::default(); last as usize + 1];
+    let mut windows = vec![WindowStats::default(); last.saturating_sub(first_window) as usize + 1];
     for (window, stats) in ticks {
-        if let Some(place) = windows.get_mut(window as usize) {
+        let place = window.checked_sub(first_window);
+        if let Some(place) = place.and_then(|place| windows.get_mut(place as usize)) {
             *place = stats;
         }
     }
     let session_millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;
-    for (number, window) in windows.iter_mut().enumerate() {
-        let begun = number as u64 * 60_000;
+    for (number, window) in (u64::from(first_window)..).zip(&mut windows) {
+        let begun = number * 60_000;
         window.duration_millis = u32::try_from(session_millis.saturating_sub(begun).min(60_000)).unwrap_or(0);
     }
     Snapshot {
         threads,
         clock: recorded.clock,
-        first_window: 0,
+        first_window,
         windows,
         modules,
         codes: recorded.codes,
@@ -187,6 +221,18 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asked_is_named_without_colours() {
+        let player = Requester::Player {
+            name: "§6Some\u{7}body".to_owned(),
+            unique_id: [0; 16],
+        };
+        let Creator::Player { name, .. } = creator(&player) else {
+            panic!("not a player")
+        };
+        assert_eq!(name, "Somebody");
+    }
 
     #[test]
     fn a_uuid_is_written_in_its_usual_form() {

@@ -1,7 +1,7 @@
 //! The profiler as the plugin holds it: one object that lives from enable to disable.
 //!
 //! ```text
-//!            start            armed                stop / timeout            saved or failed
+//!            start            armed                stop / timeout       uploaded, saved, or failed
 //!   Idle ----------> Starting -------> Running ---------------------> Ending ----------------> Idle
 //!    ^                  | failed          | cancel                                               |
 //!    +------------------+-----------------+------------------------------------------------------+
@@ -9,7 +9,8 @@
 //!
 //! Everything that takes time runs on one worker, in the order it was asked for. The server thread only ever takes a short lock: it leaves an order,
 //! looks at the state, or fetches notices that are to be delivered. The worker lives from the first order until there is nothing left to do: an idle
-//! profiler has no thread.
+//! profiler has no thread. An upload is a part of `Ending`: another thread talks to the server, the worker waits for it, and stops waiting when the plugin is disabled
+//! or somebody asks for a file or for nothing at all instead.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -19,16 +20,20 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::control::{
-    Control, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
+    StartRequest, StopRequest,
 };
 use super::environment::Environment;
 use super::recording::Recording;
 use super::ticks::{TickClock, TickSample};
 use super::unsaved::Unsaved;
 use super::worker;
+use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::MonotonicNanos;
+use crate::model::{MonotonicNanos, PastProfile, WallMillis};
+use crate::settings::Settings;
 use crate::sys::{clock, thread};
+use crate::upload::{Upload, Uploader};
 
 /// What the worker is to do.
 #[derive(Debug)]
@@ -48,7 +53,37 @@ pub(super) enum Phase {
         since: MonotonicNanos,
     },
     Running(Arc<Recording>),
-    Ending,
+    Ending(Ending),
+}
+
+/// What is being done for a session that has ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    Naming,
+    Writing,
+    Uploading { upload: Arc<Upload>, bytes: u64 },
+}
+
+impl Ending {
+    fn step(&self) -> ExportStep {
+        match self {
+            Ending::Naming => ExportStep::Naming,
+            Ending::Writing => ExportStep::Writing,
+            Ending::Uploading { upload, bytes } => ExportStep::Uploading {
+                sent: upload.sent().min(*bytes),
+                bytes: *bytes,
+            },
+        }
+    }
+}
+
+/// Why an upload that runs is not wanted any more.
+#[derive(Debug)]
+pub(super) enum Interrupt {
+    /// A file is wanted instead.
+    Save,
+    /// Nothing is wanted; who said so.
+    Drop(Requester),
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +92,8 @@ pub(super) struct State {
     /// Finished profiles that could not be written, oldest first; the next `stop` tries again.
     pub(super) unsaved: Vec<Unsaved>,
     pub(super) orders: VecDeque<Order>,
+    /// Said while an upload runs.
+    pub(super) interrupt: Option<Interrupt>,
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
@@ -66,6 +103,9 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) folder: PathBuf,
+    pub(super) settings: Settings,
+    pub(super) uploader: Uploader,
+    pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
     pub(super) wake: Condvar,
     pub(super) ticks: TickClock,
@@ -92,10 +132,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// A profiler that keeps its files below `folder`. Touches no file and starts no thread.
-    pub fn new(folder: PathBuf) -> Self {
+    /// A profiler that keeps its files below `folder`. Touches no file and starts no thread. To be made on the server thread: reads the environment.
+    pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
         let shared = Arc::new(Shared {
             folder,
+            settings,
+            uploader: Uploader::from_environment(),
+            past,
             state: Mutex::default(),
             wake: Condvar::new(),
             ticks: TickClock::default(),
@@ -111,6 +154,11 @@ impl Service {
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
         self.shared.ticks.record(tick);
+    }
+
+    /// The settings of this run.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
     }
 
     /// Notices to deliver, oldest first. On the server thread.
@@ -149,12 +197,16 @@ impl Service {
     }
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
-    fn end(&self, state: &mut State, order: Order) -> Result<(), Refusal> {
+    fn end(&self, state: &mut State, order: Order) -> Result<Ended, Refusal> {
+        let ended = match &state.phase {
+            Phase::Idle => Ended::Wait(state.unsaved.len()),
+            _ => Ended::Session,
+        };
         match &state.phase {
             Phase::Idle if state.unsaved.is_empty() => Err(Refusal::NotRunning),
-            Phase::Ending => Err(Refusal::Exporting),
-            _ if state.ends_already() => Err(Refusal::Exporting),
-            Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order),
+            Phase::Ending(ending) => Err(Refusal::Exporting(ending.step())),
+            _ if state.ends_already() => Err(Refusal::EndingAlready),
+            Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order).map(|()| ended),
         }
     }
 
@@ -194,7 +246,7 @@ impl Control for Service {
                     since_seconds: recording.elapsed_seconds(),
                 });
             }
-            Phase::Ending => return Err(Refusal::Exporting),
+            Phase::Ending(ending) => return Err(Refusal::Exporting(ending.step())),
         }
         if self.shared.ticks.server_thread().is_none() {
             return Err(Refusal::ServerThreadUnknown);
@@ -206,14 +258,25 @@ impl Control for Service {
         Ok(())
     }
 
-    fn stop(&self, request: StopRequest) -> Result<(), Refusal> {
+    fn stop(&self, request: StopRequest) -> Result<Ended, Refusal> {
         let mut state = self.shared.state.lock();
+        if request.to == Destination::File && state.interrupt_upload(Interrupt::Save) {
+            return Ok(Ended::Upload);
+        }
         self.end(&mut state, Order::Stop(request))
     }
 
-    fn cancel(&self, by: &Requester) -> Result<(), Refusal> {
+    fn cancel(&self, by: &Requester) -> Result<Ended, Refusal> {
         let mut state = self.shared.state.lock();
+        if state.interrupt_upload(Interrupt::Drop(by.clone())) {
+            return Ok(Ended::Upload);
+        }
         self.end(&mut state, Order::Cancel(by.clone()))
+    }
+
+    fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
+        let now = clock::wall();
+        (now, self.shared.past.entries(now))
     }
 
     fn info(&self) -> SessionInfo {
@@ -221,12 +284,15 @@ impl Control for Service {
             let state = self.shared.state.lock();
             let recording = match &state.phase {
                 Phase::Running(recording) => Some(Arc::clone(recording)),
-                Phase::Idle | Phase::Starting { .. } | Phase::Ending => None,
+                Phase::Idle | Phase::Starting { .. } | Phase::Ending(_) => None,
             };
             let info = SessionInfo {
                 running: None,
                 starting: matches!(state.phase, Phase::Starting { .. }),
-                exporting: matches!(state.phase, Phase::Ending),
+                exporting: match &state.phase {
+                    Phase::Ending(ending) => Some(ending.step()),
+                    _ => None,
+                },
                 unsaved: state.unsaved.len(),
             };
             (recording, info)
@@ -234,7 +300,9 @@ impl Control for Service {
         let running = recording.as_ref().and_then(|recording| running_info(recording));
         SessionInfo {
             // A recording that does not answer is being ended at this moment.
-            exporting: info.exporting || (recording.is_some() && running.is_none()),
+            exporting: info
+                .exporting
+                .or((recording.is_some() && running.is_none()).then_some(ExportStep::Naming)),
             running,
             ..info
         }
@@ -247,6 +315,15 @@ impl State {
         self.orders
             .iter()
             .any(|order| matches!(order, Order::Stop(_) | Order::Cancel(_)))
+    }
+
+    /// Says that an upload that runs is not wanted any more; `false` when none runs or somebody else was first.
+    fn interrupt_upload(&mut self, why: Interrupt) -> bool {
+        let runs = matches!(self.phase, Phase::Ending(Ending::Uploading { .. })) && self.interrupt.is_none();
+        if runs {
+            self.interrupt = Some(why);
+        }
+        runs
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! Fed once a tick from the server thread, so a tick costs one uncontended lock and two stores, and allocates nothing once a window has begun.
 
+use std::collections::VecDeque;
+
 use parking_lot::Mutex;
 
 use crate::limits;
-use crate::model::{MonotonicNanos, Tid};
+use crate::model::{MonotonicNanos, Retention, Tid};
 use crate::profile::{WindowClock, WindowStats};
 
 /// One tick, as the server thread reports it.
@@ -48,8 +50,9 @@ struct State {
 #[derive(Debug)]
 struct Recording {
     clock: WindowClock,
+    retention: Retention,
     total: u64,
-    windows: Vec<Window>,
+    windows: VecDeque<Window>,
 }
 
 /// The tick clock.
@@ -64,8 +67,12 @@ impl TickClock {
         let Some(recording) = &mut state.recording else { return };
         recording.total += 1;
         let id = recording.clock.window_at(tick.at);
-        if recording.windows.last().is_none_or(|window| window.id != id) {
-            recording.windows.push(Window {
+        if recording.windows.back().is_none_or(|window| window.id != id) {
+            let oldest = recording.retention.oldest(id);
+            while recording.windows.front().is_some_and(|window| window.id < oldest) {
+                recording.windows.pop_front();
+            }
+            recording.windows.push_back(Window {
                 id,
                 first: tick.at,
                 last: tick.at,
@@ -73,7 +80,7 @@ impl TickClock {
                 mspt: Vec::with_capacity(limits::WINDOW_TICKS),
             });
         }
-        if let Some(window) = recording.windows.last_mut() {
+        if let Some(window) = recording.windows.back_mut() {
             window.count += 1;
             window.last = tick.at;
             if window.mspt.len() < limits::WINDOW_TICKS && tick.mspt.is_finite() {
@@ -88,11 +95,12 @@ impl TickClock {
     }
 
     /// Begins to keep ticks for a session.
-    pub fn begin(&self, clock: WindowClock) {
+    pub fn begin(&self, clock: WindowClock, retention: Retention) {
         self.0.lock().recording = Some(Recording {
             clock,
+            retention,
             total: 0,
-            windows: Vec::new(),
+            windows: VecDeque::new(),
         });
     }
 
@@ -146,7 +154,7 @@ mod tests {
     #[test]
     fn windows_count_their_own_ticks() {
         let clock = TickClock::default();
-        clock.begin(WindowClock::new(MonotonicNanos(0), WallMillis(0)));
+        clock.begin(WindowClock::new(MonotonicNanos(0), WallMillis(0)), Retention::All);
         for number in 0..2_400 {
             clock.record(tick(number * 50, if number == 1_300 { 900.0 } else { 10.0 }));
         }
@@ -159,6 +167,21 @@ mod tests {
         assert!((windows[0].1.tps - 20.0).abs() < 1e-6, "{:?}", windows[0]);
         assert_eq!((windows[0].1.mspt_median, windows[0].1.mspt_max), (10.0, 10.0));
         assert_eq!((windows[1].1.mspt_median, windows[1].1.mspt_max), (10.0, 900.0));
+    }
+
+    #[test]
+    fn an_endless_session_keeps_the_newest_minutes() {
+        let clock = TickClock::default();
+        clock.begin(
+            WindowClock::new(MonotonicNanos(0), WallMillis(0)),
+            Retention::Minutes(2),
+        );
+        for second in 0..300 {
+            clock.record(tick(second * 1_000, 10.0));
+        }
+        let Ticks { total, windows } = clock.end();
+        assert_eq!(total, 300);
+        assert_eq!(windows.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [3, 4]);
     }
 
     #[test]

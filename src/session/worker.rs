@@ -4,12 +4,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::{Notice, Requester, StartRequest, StopRequest};
+use super::control::{Destination, Notice, Requester, StartRequest, StopRequest};
 use super::recording::Recording;
 use super::report;
-use super::service::{Order, Phase, Shared};
+use super::service::{Ending, Order, Phase, Shared};
 use super::unsaved::Unsaved;
+use super::upload::{self, Sent};
 use crate::limits;
+use crate::model::{PastProfile, ProfilePlace, clean_text};
+use crate::sys::clock;
 
 /// How often a running session is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -41,9 +44,10 @@ pub(super) fn run(shared: &Shared) {
             let by = match std::mem::take(&mut state.phase) {
                 Phase::Starting { by, .. } => by,
                 Phase::Running(recording) => recording.request().requested_by.clone(),
-                Phase::Idle | Phase::Ending => Requester::Console,
+                Phase::Idle | Phase::Ending(_) => Requester::Console,
             };
             state.orders.clear();
+            state.interrupt = None;
             state.has_worker = false;
             by
         };
@@ -120,9 +124,9 @@ fn start(shared: &Shared, request: StartRequest) {
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread) {
+    match Recording::begin(request, server_thread, &shared.settings) {
         Ok(recording) => {
-            shared.ticks.begin(recording.clock());
+            shared.ticks.begin(recording.clock(), recording.retention());
             let figures = recording.figures();
             let notice = Notice::Started {
                 interval_micros: recording.request().interval_micros,
@@ -140,27 +144,29 @@ fn start(shared: &Shared, request: StartRequest) {
 }
 
 /// What there is to end.
-enum Ending {
+enum ToEnd {
     Session(Arc<Recording>),
     Unsaved,
 }
 
 /// Takes what is to be ended out of the state; `None` when there is nothing (a start that failed was told already).
-fn take(shared: &Shared) -> Option<Ending> {
+fn take(shared: &Shared) -> Option<ToEnd> {
     let mut state = shared.state.lock();
     let ending = match std::mem::take(&mut state.phase) {
-        Phase::Running(recording) => Ending::Session(recording),
+        Phase::Running(recording) => ToEnd::Session(recording),
         _ if state.unsaved.is_empty() => return None,
-        _ => Ending::Unsaved,
+        _ => ToEnd::Unsaved,
     };
-    state.phase = Phase::Ending;
+    state.phase = Phase::Ending(Ending::Naming);
     Some(ending)
 }
 
 fn stop(shared: &Shared, request: &StopRequest) {
     let by = &request.requested_by;
+    let mut to_file = request.to == Destination::File;
     let new = match take(shared) {
-        Some(Ending::Session(recording)) => {
+        Some(ToEnd::Session(recording)) => {
+            to_file |= request.to == Destination::AsStarted && recording.request().save_to_file;
             let recorded = recording.finish();
             let ticks = shared.ticks.end();
             if let Some(why) = recording.python_loss_to_tell() {
@@ -173,27 +179,79 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 },
             );
             let environment = shared.environment.lock().clone();
-            let made = report::make(recorded, ticks, &environment, request.comment.clone());
+            let made = report::make(recorded, ticks, &environment, &shared.settings, request.comment.clone());
             if made.folded > 0 {
                 shared.send(by, Notice::Folded { frames: made.folded });
             }
             Some(made)
         }
-        Some(Ending::Unsaved) => None,
+        Some(ToEnd::Unsaved) => None,
         None => return,
     };
     let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
     waiting.extend(new);
+    if !to_file {
+        waiting = upload(shared, by, waiting);
+    }
     save(shared, by, waiting);
     shared.state.lock().phase = Phase::Idle;
 }
 
-/// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why.
-fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
+/// Uploads profiles, oldest first, and gives back those that are to be saved: from the first on that did not arrive, because the next would not either.
+fn upload(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Vec<Unsaved> {
     let mut waiting = waiting.into_iter();
     while let Some(next) = waiting.next() {
-        match report::save(&shared.folder, next) {
-            Ok(notice) => shared.send(by, notice),
+        if shared.state.lock().shutting_down {
+            return std::iter::once(next).chain(waiting).collect();
+        }
+        match upload::send(shared, by, &next) {
+            Sent::Done(link) => {
+                remember(shared, by, &next, ProfilePlace::Link(link.clone()));
+                shared.send(by, Notice::Uploaded { link });
+            }
+            Sent::Failed(reason) => {
+                shared.send(by, Notice::UploadFailed { reason });
+                return std::iter::once(next).chain(waiting).collect();
+            }
+            Sent::Instead => return std::iter::once(next).chain(waiting).collect(),
+            Sent::Dropped(by) => {
+                shared.send(&by, Notice::Cancelled);
+                return Vec::new();
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Adds a profile to the list of past ones. That it could not be written is no reason to worry anybody who has the profile.
+fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePlace) {
+    let now = clock::wall();
+    let entry = PastProfile {
+        time: now.0,
+        user: clean_text(&profile.user, limits::NAME_CHARS),
+        seconds: profile.seconds,
+        samples: profile.samples,
+        place,
+    };
+    if let Err(error) = shared.past.add(entry, now) {
+        shared.send(by, Notice::NotListed(error.to_string()));
+    }
+}
+
+/// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why.
+fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
+    if waiting.is_empty() {
+        return;
+    }
+    shared.state.lock().phase = Phase::Ending(Ending::Writing);
+    let mut waiting = waiting.into_iter();
+    while let Some(next) = waiting.next() {
+        shared.send(by, Notice::Writing);
+        match report::save(&shared.folder, next, &shared.settings) {
+            Ok(saved) => {
+                remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
+                shared.send(by, saved.notice(&shared.settings.viewer));
+            }
             Err(failed) => {
                 let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();
                 let excess = kept.len().saturating_sub(limits::UNSAVED_PROFILES);
@@ -216,11 +274,11 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
 
 fn cancel(shared: &Shared, by: &Requester) {
     match take(shared) {
-        Some(Ending::Session(recording)) => {
+        Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
             shared.ticks.end();
         }
-        Some(Ending::Unsaved) => shared.state.lock().unsaved.clear(),
+        Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),
         None => return,
     }
     shared.state.lock().phase = Phase::Idle;

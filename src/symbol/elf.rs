@@ -1,18 +1,20 @@
 //! Functions of an ELF file.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use object::elf::{
-    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHF_ALLOC, SHF_COMPRESSED,
+    ELF_NOTE_GNU, ELFCOMPRESS_ZLIB, FileHeader64, NT_GNU_BUILD_ID, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHF_ALLOC,
     SHN_LORESERVE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
     SectionHeader64, Sym64,
 };
-use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
+use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
 use object::{LittleEndian, ReadRef};
 
+use super::compressed::inflate;
 use super::dwarf;
 use super::error::SymbolError;
 use super::extents::Extents;
@@ -94,13 +96,13 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
         Ok(())
     }
 
-    /// Appends all functions that the debug information names; false when there is none. Compressed sections are not read.
+    /// Appends all functions that the debug information names; false when there is none. Sections compressed with anything but zlib are not read.
     pub fn debug_functions(&self, functions: &mut Vec<Function>, text: &mut Vec<u8>) -> bool {
         let Ok(names) = self.header.section_strings(LITTLE, self.data, self.sections) else {
             return false;
         };
         let mut bytes = 0_u64;
-        let mut debug: Vec<(&[u8], &[u8])> = Vec::new();
+        let mut debug: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::new();
         for section in self.sections {
             let Some(name) = section
                 .name(LITTLE, names)
@@ -109,16 +111,30 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
             else {
                 continue;
             };
-            let unreadable = section.sh_type(LITTLE) == SHT_NOBITS || section.sh_flags(LITTLE).contains(SHF_COMPRESSED);
             // Variables' places are large and say nothing of names.
-            if unreadable || matches!(name, b".debug_loc" | b".debug_loclists" | b".debug_types") {
+            let useless = matches!(name, b".debug_loc" | b".debug_loclists" | b".debug_types");
+            if useless || section.sh_type(LITTLE) == SHT_NOBITS {
                 continue;
             }
-            bytes = bytes.saturating_add(section.sh_size(LITTLE));
+            let Ok(packed) = section.compression(LITTLE, self.data) else {
+                continue;
+            };
+            bytes = bytes.saturating_add(packed.map_or(section.sh_size(LITTLE), |(header, ..)| header.ch_size(LITTLE)));
             if bytes > DEBUG_INFO_BYTES {
                 return false;
             }
-            if let Ok(data) = section.data(LITTLE, self.data) {
+            let data = match packed {
+                None => section.data(LITTLE, self.data).map(Cow::Borrowed).ok(),
+                Some((header, offset, size)) if header.ch_type(LITTLE) == ELFCOMPRESS_ZLIB => {
+                    let packed = self.data.read_bytes_at(offset, size);
+                    packed
+                        .ok()
+                        .and_then(|packed| inflate(packed, header.ch_size(LITTLE)))
+                        .map(Cow::Owned)
+                }
+                Some(_) => None,
+            };
+            if let Some(data) = data {
                 debug.push((name, data));
             }
         }
@@ -127,7 +143,7 @@ impl<'d, R: ReadRef<'d>> Elf<'d, R> {
         }
         let section = |id: gimli::SectionId| {
             let found = debug.iter().find(|(name, _)| *name == id.name().as_bytes());
-            found.map_or(&[][..], |(_, data)| *data)
+            found.map_or(&[][..], |(_, data)| data)
         };
         let before = functions.len();
         // Damage ends the list where it begins.

@@ -85,16 +85,23 @@ impl ReadCacheOps for ModuleFile {
     }
 }
 
-/// The kernel's own library, which has no file: its image as it is mapped. `/proc/self/mem` reads it without a pointer, so an address that
-/// is wrong is an error and not a crash.
+/// The kernel's own library, which has no file: its image as it is mapped. Its section headers lie behind the loaded segment, on the same page or the
+/// next, so whole pages are read, and one more if there is one. `/proc/self/mem` reads it without a pointer, so an address that is wrong is an error and
+/// not a crash.
 pub fn read_vdso(module: &Module) -> Result<Vec<u8>, SymbolError> {
-    let length = module.avma.end.saturating_sub(module.avma.start);
+    const PAGE: u64 = 4096;
+    let loaded = module.avma.end.saturating_sub(module.avma.start);
+    let length = loaded.next_multiple_of(PAGE);
     if length > VDSO_BYTES {
         return Err(SymbolError::TooLarge(length));
     }
     let mut image = vec![0; usize::try_from(length).map_err(|_| SymbolError::TooLarge(length))?];
     let memory = File::open("/proc/self/mem")?;
     memory.read_exact_at(&mut image, module.avma.start)?;
+    let mut next = vec![0; PAGE as usize];
+    if memory.read_exact_at(&mut next, module.avma.start + length).is_ok() {
+        image.append(&mut next);
+    }
     Ok(image)
 }
 

@@ -245,6 +245,37 @@ fn debug_information_without_a_symbol_table_names_functions() {
 }
 
 #[test]
+fn compressed_debug_information_is_unpacked() {
+    let library = library(&["-Wl,--build-id", "-g", "-gz=zlib"]);
+    let (start, size) = function(&library, "helper");
+    run(
+        "objcopy",
+        &[
+            "--remove-section=.symtab".as_ref(),
+            "--remove-section=.strtab".as_ref(),
+            "--strip-all".as_ref(),
+            "-w".as_ref(),
+            "--keep-section=.debug_*".as_ref(),
+            library.path.as_ref(),
+        ],
+    );
+    let listing = Command::new("readelf")
+        .args(["-SW"])
+        .arg(&library.path)
+        .output()
+        .unwrap();
+    let listing = String::from_utf8(listing.stdout).unwrap();
+    let compressed =
+        |line: &&str| line.contains(".debug_") && line.split_whitespace().any(|word| word == "C" || word == "MSC");
+    assert!(listing.lines().any(|line| compressed(&line)), "{listing}");
+    let module = library.module();
+    let mut symbolizer = Symbolizer::new();
+    assert_eq!(symbolizer.resolve(&module, start).as_deref(), Some("helper"));
+    assert_eq!(symbolizer.resolve(&module, start + size - 1).as_deref(), Some("helper"));
+    assert_ne!(symbolizer.resolve(&module, start + size).as_deref(), Some("helper"));
+}
+
+#[test]
 fn modules_read_together_are_those_read_one_by_one() {
     let libraries: Vec<Library> = (0..3).map(|_| library(&["-Wl,--build-id"])).collect();
     let mut modules: Vec<Module> = libraries.iter().map(Library::module).collect();
@@ -384,6 +415,9 @@ fn the_kernels_library_is_read_from_memory() {
         device: 0,
         inode: 0,
     };
+    // What the loader says of it ends with the loaded segment, before the section headers.
+    let sections = u64::from_le_bytes(read_vdso(&module).unwrap()[40..48].try_into().unwrap());
+    module.avma.end = module.avma.start + sections.min(module.avma.end - module.avma.start - 1);
     module.build_id = Elf::parse(&read_vdso(&module).unwrap()[..])
         .unwrap()
         .build_id()

@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod errno;
 pub mod fork;
+mod machine;
 pub mod maps;
 pub mod mem;
 mod private_dir;
@@ -12,4 +13,5 @@ pub mod sleep;
 pub mod task;
 pub mod thread;
 
+pub use machine::Machine;
 pub use private_dir::{FileEntry, PrivateDir, PrivateDirError};

@@ -4,7 +4,7 @@
 //! nothing. A file is written under a temporary name, synced, and then moved to its name without ever replacing another file.
 
 use std::fs::{DirBuilder, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,17 @@ pub enum PrivateDirError {
     /// The server's user may not write there.
     #[error("the server may not write to {}", .0.display())]
     Denied(PathBuf),
+    /// A folder, a pipe or something else where a file should be.
+    #[error("{} is not a regular file", .0.display())]
+    NotAFile(PathBuf),
+    /// Larger than anything of ours.
+    #[error("{} is too large: at most {limit} bytes are read", .path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// In bytes.
+        limit: u64,
+    },
     /// A name that would leave the folder.
     #[error("{0:?} is not a file name")]
     BadName(String),
@@ -40,6 +51,14 @@ pub enum PrivateDirError {
         folder: PathBuf,
         /// The first name.
         name: String,
+    },
+    /// It cannot be read.
+    #[error("{} could not be read: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
     },
     /// Anything else.
     #[error("{} could not be written: {source}", .path.display())]
@@ -60,6 +79,10 @@ impl PrivateDirError {
             Some(Errno::ACCESS | Errno::PERM) => PrivateDirError::Denied(path),
             _ => PrivateDirError::Failed { path, source },
         }
+    }
+
+    fn unreadable(path: PathBuf, source: io::Error) -> Self {
+        PrivateDirError::Unreadable { path, source }
     }
 }
 
@@ -163,6 +186,58 @@ impl PrivateDir {
         Ok(files)
     }
 
+    /// What a regular file of at most `limit` bytes holds, `None` when there is none. Follows links: the owner may have put one there. Never blocks on a pipe.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, PrivateDirError> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.folder, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            // A socket.
+            Err(Errno::NXIO) => return Err(PrivateDirError::NotAFile(path)),
+            Err(error) => return Err(PrivateDirError::unreadable(path, error.into())),
+        };
+        let mut bytes = Vec::new();
+        match file.metadata() {
+            Ok(found) if !found.is_file() => return Err(PrivateDirError::NotAFile(path)),
+            Ok(_) => {}
+            Err(error) => return Err(PrivateDirError::unreadable(path, error)),
+        }
+        // One byte more than allowed tells a file that grows from one that fits.
+        match file.take(limit + 1).read_to_end(&mut bytes) {
+            Ok(_) if bytes.len() as u64 > limit => Err(PrivateDirError::TooLarge { path, limit }),
+            Ok(_) => Ok(Some(bytes)),
+            Err(error) => Err(PrivateDirError::unreadable(path, error)),
+        }
+    }
+
+    /// Writes a file with what `fill` writes, in place of one of that name if there is one: whoever reads it sees the old or the new one, whole.
+    pub fn replace(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), PrivateDirError> {
+        self.remove_leftovers();
+        let (temporary, file) = self.create_temporary()?;
+        let done = self.fill(file, fill).and_then(|()| {
+            rustix::fs::renameat(&self.folder, &temporary, &self.folder, name).map_err(|error| match error {
+                Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST => PrivateDirError::NotAFile(self.path.join(name)),
+                error => PrivateDirError::new(&self.path.join(name), error.into()),
+            })
+        });
+        if done.is_err() {
+            // Its own failure would only hide the first.
+            let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
+        }
+        done
+    }
+
+    /// Gives a file another name, in place of one that has it.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), PrivateDirError> {
+        rustix::fs::renameat(&self.folder, from, &self.folder, to)
+            .map_err(|error| PrivateDirError::new(&self.path.join(from), error.into()))
+    }
+
     /// Removes a file.
     pub fn remove(&self, name: &str) -> Result<(), PrivateDirError> {
         rustix::fs::unlinkat(&self.folder, name, AtFlags::empty())
@@ -249,7 +324,7 @@ impl PrivateDir {
     }
 }
 
-/// Whether a name is one that [`PrivateDir::write_new`] writes under.
+/// Whether a name is one that files are written under until they are whole.
 fn is_temporary(name: &str) -> bool {
     let numbers = name
         .strip_prefix('.')
@@ -330,6 +405,36 @@ mod tests {
         assert_eq!(dir.rename_reserved("new", "free"), Ok(()));
         assert_eq!(dir.rename_reserved("gone", "other"), Err(Errno::NOENT));
         assert_eq!(listing(root.path()), ["free", "old"]);
+    }
+
+    #[test]
+    fn a_replaced_file_is_the_old_or_the_new_one() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        let put = |text: &str| dir.replace("list", |out| out.write_all(text.as_bytes()));
+        assert_eq!(dir.read("list", 10).unwrap(), None);
+        put("first").unwrap();
+        put("second").unwrap();
+        assert_eq!(dir.read("list", 6).unwrap().as_deref(), Some(&b"second"[..]));
+        assert!(matches!(dir.read("list", 5), Err(PrivateDirError::TooLarge { .. })));
+        let failed = dir.replace("list", |out| {
+            out.write_all(b"half")?;
+            Err(Errno::NOSPC.into())
+        });
+        assert!(matches!(failed, Err(PrivateDirError::DiskFull(_))));
+        assert_eq!(fs::read_to_string(root.path().join("list")).unwrap(), "second");
+        assert_eq!(
+            (listing(root.path()), mode(&root.path().join("list"))),
+            (vec!["list".to_owned()], 0o600)
+        );
+        fs::create_dir_all(root.path().join("folder/below")).unwrap();
+        assert!(matches!(
+            dir.replace("folder", |_| Ok(())),
+            Err(PrivateDirError::NotAFile(_))
+        ));
+        assert!(matches!(dir.read("folder", 10), Err(PrivateDirError::NotAFile(_))));
+        dir.rename("list", "aside").unwrap();
+        assert_eq!(listing(root.path()), ["aside", "folder"]);
     }
 
     #[test]

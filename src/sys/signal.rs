@@ -75,9 +75,37 @@ fn replace(signal: libc::c_int, new: &libc::sigaction) -> io::Result<libc::sigac
     Ok(unsafe { old.assume_init() })
 }
 
-/// Whether the kernel would call `handler` for `signal` now.
+/// Whether the kernel would call `handler` for `signal` now, as it is meant to be called.
 pub fn is_installed(signal: libc::c_int, handler: Handler) -> bool {
-    query(signal).is_ok_and(|current| current.sa_sigaction == handler as usize)
+    query(signal)
+        .is_ok_and(|current| current.sa_sigaction == handler as usize && current.sa_flags & libc::SA_SIGINFO != 0)
+}
+
+/// Whether the kernel would call a handler for `signal` now, and another one than `handler`.
+pub fn has_other_handler(signal: libc::c_int, handler: Handler) -> bool {
+    query(signal).is_ok_and(|current| ![libc::SIG_DFL, libc::SIG_IGN, handler as usize].contains(&current.sa_sigaction))
+}
+
+/// If `signal` has its default action now, discards it wherever it is pending: where the default ends the process, what was sent for the sake of a handler
+/// must not arrive any more.
+pub fn defuse(signal: libc::c_int) {
+    if !query(signal).is_ok_and(|current| current.sa_sigaction == libc::SIG_DFL) {
+        return;
+    }
+    // SAFETY: an all-zero sigaction is valid.
+    let mut ignore: libc::sigaction = unsafe { std::mem::zeroed() };
+    ignore.sa_sigaction = libc::SIG_IGN;
+    // To ignore a signal discards what is pending in all threads. Then the action that was there is put back; and should somebody have installed
+    // another in between, that one.
+    let Ok(mut action) = replace(signal, &ignore) else {
+        return;
+    };
+    while let Ok(between) = replace(signal, &action)
+        && between.sa_sigaction != libc::SIG_IGN
+        && between.sa_sigaction != action.sa_sigaction
+    {
+        action = between;
+    }
 }
 
 /// Whether the action was put back.
@@ -102,20 +130,18 @@ impl Installed {
     /// Installs `handler` with `SA_SIGINFO | SA_RESTART` and all other signals blocked while it runs, except those that a fault raises. (A host's
     /// handler that jumped out of ours would leave it half done.) Never on an alternate stack: those are sized for somebody else's handler.
     ///
-    /// What was there before is stored in `previous` first, so that the handler can pass foreign signals on from its first call.
+    /// What was there before is stored in `previous` first, so that the handler can pass foreign signals on from its first call. If `handler` is there
+    /// already (somebody displaced it during an earlier time, and has put it back since), what it displaced then still counts as the previous action.
     ///
     /// # Errors
-    /// What `sigaction` says; `AlreadyExists` when `handler` is already installed, or is still part of a chain from last time.
+    /// What `sigaction` says.
     pub fn install(
         signal: libc::c_int,
         handler: Handler,
         previous: &'static AtomicPtr<Previous>,
     ) -> io::Result<Installed> {
         let before = query(signal)?;
-        if before.sa_sigaction == handler as usize {
-            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
-        }
-        let mut kept = keep(previous, &before);
+        let mut kept = keep_unless_own(previous, &before, handler);
         // SAFETY: an all-zero sigaction is valid; it is filled below.
         let mut new: libc::sigaction = unsafe { std::mem::zeroed() };
         new.sa_sigaction = handler as usize;
@@ -137,7 +163,7 @@ impl Installed {
         let replaced = replace(signal, &new)?;
         if !kept.same(&replaced) {
             // Somebody was quicker between the two calls.
-            kept = keep(previous, &replaced);
+            kept = keep_unless_own(previous, &replaced, handler);
         }
         Ok(Installed {
             signal,
@@ -156,6 +182,7 @@ impl Installed {
     fn put_back(&mut self) -> Restored {
         self.done = true;
         if !is_installed(self.signal, self.handler) {
+            defuse(self.signal);
             return Restored::Displaced;
         }
         // SAFETY: an all-zero sigaction is valid.
@@ -175,6 +202,23 @@ impl Drop for Installed {
             self.put_back();
         }
     }
+}
+
+/// As [`keep`]; if `action` is our own handler, what is stored stays.
+fn keep_unless_own(
+    previous: &'static AtomicPtr<Previous>,
+    action: &libc::sigaction,
+    handler: Handler,
+) -> &'static Previous {
+    if action.sa_sigaction == handler as usize {
+        // Acquire: pairs with the Release store in `keep`.
+        let stored = previous.load(Ordering::Acquire);
+        // SAFETY: null, or a Box that was leaked by `keep`.
+        if let Some(stored) = unsafe { stored.as_ref() } {
+            return stored;
+        }
+    }
+    keep(previous, action)
 }
 
 /// Stores `action` where handlers look. What was stored before is never freed; an equal one is used again, so that many sessions cost nothing.

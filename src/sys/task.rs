@@ -60,6 +60,13 @@ pub fn cpu_nanos(tid: Tid) -> Option<u64> {
     (code == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// How long the calling thread has waited for a processor while it could have run, in nanoseconds since its birth. `None` where the kernel does not count it.
+pub fn nanos_in_line() -> Option<u64> {
+    // Time on a processor, time in line, turns (Documentation/scheduler/sched-stats.rst).
+    let line = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The calling thread's own stack. `None` when libc does not know. Not for signal handlers.
 pub fn own_stack() -> Option<Range<u64>> {
     // SAFETY: an all-zero attribute object is only written to by pthread_getattr_np, and destroyed if that succeeded.

@@ -276,11 +276,13 @@ fn the_entry_makes_a_plugin_each_time_and_describes_it() {
         };
         assert_eq!(command.name.to_text(), command::NAME);
         assert_eq!(command.usages.to_texts(), command::USAGES);
-        assert_eq!(command.permissions.to_texts(), [command::PERMISSION]);
-        let [permission] = description.permissions.as_slice() else {
-            panic!("{:?}", description.permissions)
-        };
-        assert_eq!(permission.name.to_text(), command::PERMISSION);
+        let names: Vec<&str> = command::PERMISSIONS.iter().map(|permission| permission.name).collect();
+        assert_eq!(command.permissions.to_texts(), names);
+        let declared = description.permissions.as_slice();
+        assert_eq!(declared.len(), names.len());
+        for (permission, name) in declared.iter().zip(names) {
+            assert_eq!(permission.name.to_text(), name);
+        }
         // SAFETY: as above.
         assert!(!unsafe { &*plugin.cast::<PluginBase>() }.enabled);
         delete(plugin);

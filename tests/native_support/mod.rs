@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use endstone_spark::model::{ModuleId, NativeFrame, Sample, SamplerDiagnostics, StackEnd, ThreadKey, Tid};
+use endstone_spark::model::{
+    ModuleId, MonotonicNanos, NativeFrame, Sample, SamplerDiagnostics, StackEnd, ThreadKey, Tid,
+};
 use endstone_spark::native::{self, SampleSource, Sampler, SamplerOptions, ThreadSelection};
 use endstone_spark::shadow::ShadowTable;
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -62,6 +64,7 @@ impl Symbols {
 /// A sample that outlives its visit.
 pub struct Taken {
     pub thread: ThreadKey,
+    pub taken_at: MonotonicNanos,
     pub weight_nanos: u64,
     pub native: Vec<NativeFrame>,
     pub omitted: u32,
@@ -73,6 +76,7 @@ impl From<&Sample<'_>> for Taken {
     fn from(sample: &Sample<'_>) -> Self {
         Taken {
             thread: sample.thread,
+            taken_at: sample.taken_at,
             weight_nanos: sample.weight_nanos,
             native: sample.native.to_vec(),
             omitted: sample.omitted,

@@ -177,6 +177,6 @@ fn guarded(address: u64) -> Option<u64> {
         iov_len: 8,
     };
     // SAFETY: the kernel checks the foreign address; the own one is of eight bytes.
-    let copied = unsafe { libc::syscall(libc::SYS_process_vm_readv, libc::getpid(), &here, 1, &there, 1, 0) };
+    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) };
     (copied == 8).then_some(value)
 }

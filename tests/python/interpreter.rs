@@ -7,7 +7,7 @@ pub type Object = *mut c_void;
 
 macro_rules! functions {
     ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        #[allow(non_snake_case)]
+        #[allow(non_snake_case, dead_code)]
         #[derive(Clone, Copy)]
         pub struct Interpreter {
             $(#[allow(dead_code)] pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
@@ -48,6 +48,7 @@ functions! {
     fn PyEval_GetFrame() -> Object;
     fn PyFrame_GetBack(Object) -> Object;
     fn PyFrame_GetCode(Object) -> Object;
+    fn PyFrame_GetLineNumber(Object) -> c_int;
     fn Py_IncRef(Object);
     fn Py_DecRef(Object);
 }
@@ -132,6 +133,7 @@ impl Interpreter {
     }
 
     /// Runs `act` without the lock.
+    #[allow(dead_code)]
     pub fn unlocked<T>(&self, act: impl FnOnce() -> T) -> T {
         // SAFETY: the lock is held by this thread, and taken back by it.
         let state = unsafe { (self.PyEval_SaveThread)() };
@@ -150,6 +152,12 @@ impl Interpreter {
     /// Qualified names and first lines of the running Python functions, outermost first.
     #[allow(dead_code)]
     pub fn true_frames(&self) -> Vec<(String, u32)> {
+        let frames = self.true_frames_and_lines();
+        frames.into_iter().map(|(name, first, _)| (name, first)).collect()
+    }
+
+    /// The same with the line that each function has come to.
+    pub fn true_frames_and_lines(&self) -> Vec<(String, u32, u32)> {
         let mut names = Vec::new();
         // SAFETY: the lock is held; the first frame is borrowed, the others are new references.
         unsafe {
@@ -165,6 +173,7 @@ impl Interpreter {
                         .unwrap()
                         .to_owned(),
                     (self.PyLong_AsLong)(line) as u32,
+                    (self.PyFrame_GetLineNumber)(frame) as u32,
                 ));
                 (self.Py_DecRef)(line);
                 (self.Py_DecRef)(name);

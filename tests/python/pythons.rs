@@ -9,7 +9,7 @@ pub struct Python {
     #[allow(dead_code)] // Each program that uses this file uses its own part.
     pub version: String,
     pub library: PathBuf,
-    /// The program, where there is one that runs as it is.
+    /// The program.
     pub executable: Option<PathBuf>,
     pub home: PathBuf,
     /// For a Python that brings its own C library: the loader and the folder to run programs with.
@@ -58,10 +58,11 @@ fn unpacked(tree: &Path, minor: &str) -> Option<Python> {
     let libraries = tree.join("usr/lib/x86_64-linux-gnu");
     let loader = libraries.join("ld-linux-x86-64.so.2");
     let library = libraries.join(format!("libpython{minor}.so.1.0"));
+    let executable = tree.join(format!("usr/bin/python{minor}"));
     (loader.exists() && library.exists()).then(|| Python {
         version: minor.to_owned(),
         library,
-        executable: None,
+        executable: executable.exists().then_some(executable),
         home: tree.join("usr"),
         loader: Some((loader, libraries)),
     })
@@ -123,13 +124,19 @@ pub fn wanted() -> Vec<&'static str> {
 /// printing "child is done".
 #[allow(dead_code)]
 pub fn in_children() {
+    in_children_with(&[]);
+}
+
+/// The same with variables in the children's environment.
+#[allow(dead_code)]
+pub fn in_children_with(environment: &[(&str, &str)]) {
     let mut ran = 0;
     for minor in wanted() {
         let Some(python) = find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;
         };
-        let output = child_of(&python).output().unwrap();
+        let output = child_of(&python).envs(environment.iter().copied()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         println!(
             "--- {}\n{text}\n{}",

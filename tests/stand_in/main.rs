@@ -1,12 +1,22 @@
 //! What a server's owner sees, on the stand-in server with Endstone's released runtime: commands typed into the console, answers read from it, profiles read
 //! from the disk. One server at a time: the tests measure shares.
 
+#[path = "../bytebin/mod.rs"]
+mod bytebin;
+#[path = "../command_lines/mod.rs"]
+mod command_lines;
 mod commands;
+mod console;
 mod lifecycle;
+mod lock_held;
+mod owners;
+mod privacy;
 mod profiles;
 mod pythons;
+mod roots;
 mod sources;
 mod threads;
+mod uploads;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -20,9 +20,38 @@ const CHAIN: [&str; 5] = [
 /// The same where the interpreter's binary has no symbols: the sort is then some function of libpython.
 const CHAIN_STRIPPED: [&str; 5] = [CHAIN[0], CHAIN[1], CHAIN[2], "libpython", CHAIN[4]];
 
+/// Functions of the interpreter that only pass a call on, as far as installed interpreters have their names.
+const GLUE: [&str; 10] = [
+    "PyObject_Call",
+    "PyObject_CallMethodObjArgs",
+    "PyObject_CallOneArg",
+    "PyObject_Vectorcall",
+    "_PyEval_Vector",
+    "_PyFunction_Vectorcall",
+    "_PyObject_Call_Prepend",
+    "_PyObject_FastCallDictTstate",
+    "_PyObject_MakeTpCall",
+    "method_vectorcall",
+];
+
+/// Frames of the interpreter for each Python frame.
+fn interpreter_frames(profile: &Profile) -> f64 {
+    let stacks = profile.stacks();
+    let count = |accept: &dyn Fn(&str) -> bool| {
+        let frames = stacks.iter().flat_map(|stack| &stack.frames);
+        frames.filter(|frame| accept(frame.class)).count() as f64
+    };
+    count(&|class| class.starts_with("libpython")) / count(&|class| class.starts_with("[Python] "))
+}
+
 fn assert_merged(profile: &Profile) {
     assert_sound(profile);
     let stacks = profile.stacks();
+    let glue = stacks
+        .iter()
+        .flat_map(|stack| &stack.frames)
+        .find(|frame| frame.class.starts_with("libpython") && GLUE.contains(&frame.method));
+    assert_eq!(glue, None);
     assert!(
         stacks
             .iter()
@@ -65,6 +94,13 @@ fn on_version(version: PythonVersion) {
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
     let before = server.ask("!tools", "!tools").unwrap();
     let profile = profile_for(&mut server, "", TIME);
+    let with_interpreter = profile_for(&mut server, "--show-interpreter", Duration::from_secs(3));
+    assert_sound(&with_interpreter);
+    let (hidden, shown) = (interpreter_frames(&profile), interpreter_frames(&with_interpreter));
+    assert!(
+        shown > 1.5 * hidden,
+        "{shown:.2} with the interpreter shown, {hidden:.2} without"
+    );
     assert_eq!(
         server.ask("!tools", "!tools").unwrap(),
         before,

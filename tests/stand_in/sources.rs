@@ -1,118 +1,128 @@
-//! Whose the functions in a profile are: Endstone loads real wheels, and the profile knows plugins, what they call, and their versions.
+//! The plugins view: whose time it is.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use harness::Profile;
+use harness::{Profile, Server};
 
-use super::{ANSWER, SAVED, alone, assert_sound, lab, start, stop};
+use super::{alone, assert_sound, lab, start, stop};
 
-/// A plugin whose entry point is written with a dash, that works in a dependency of Endstone's, in the standard library, and in code made by `exec`.
-fn caravan(folder: &Path) -> PathBuf {
-    let source = folder.join("source");
-    let package = source.join("endstone_long_caravan");
-    fs::create_dir_all(&package).unwrap();
-    let project = "[project]\nname = \"endstone-long-caravan\"\nversion = \"2.7.1\"\ndescription = \"Goes a long way\"\n\
-        authors = [{ name = \"Ann\", email = \"ann@example.org\" }]\n\
-        [project.entry-points.\"endstone\"]\nlong-caravan = \"endstone_long_caravan:Caravan\"\n";
-    fs::write(source.join("pyproject.toml"), project).unwrap();
-    fs::write(
-        package.join("__init__.py"),
-        "import json\n\
-         import time\n\
-         import importlib_metadata\n\
-         from endstone.plugin import Plugin\n\n\
-         MADE = {\"__name__\": __name__}\n\
-         exec(\"def made(n):\\n    return sum(range(n))\\n\", MADE)\n\n\n\
-         class Caravan(Plugin):\n\
-         \x20   api_version = \"0.11\"\n\n\
-         \x20   def on_enable(self):\n\
-         \x20       self.server.scheduler.run_task(self, self.travel, delay=1, period=1)\n\n\
-         \x20   def travel(self):\n\
-         \x20       end = time.perf_counter() + 0.012\n\
-         \x20       while time.perf_counter() < end:\n\
-         \x20           self.read()\n\
-         \x20           self.ask()\n\
-         \x20           MADE[\"made\"](5000)\n\n\
-         \x20   def read(self):\n\
-         \x20       return json.loads(json.dumps(list(range(200))))\n\n\
-         \x20   def ask(self):\n\
-         \x20       return importlib_metadata.version(\"endstone\")\n",
-    )
-    .unwrap();
-    harness::build_plugin(&source, folder).unwrap()
-}
+/// Sample plugins with what they say of themselves.
+const PLUGINS: [(&str, &str, &str); 4] = [
+    (
+        "archive",
+        "0.9.0",
+        "Leaves its work to the standard library and to a dependency",
+    ),
+    ("bakery", "1.0.3", "Bakes in functions of its own"),
+    ("census", "3.2.1", "Leaves its work to C functions that call it back"),
+    ("quarry", "2.1.0", "Digs for a while every tick"),
+];
 
-fn assert_told_apart(profile: &Profile) {
-    assert_sound(profile);
-    let stacks = profile.stacks();
-    let plugin = "[Python] endstone_long_caravan";
-    for chain in [
-        [plugin, "[Python] json."],
-        [plugin, "[Python] importlib_metadata"],
-        ["[Python] endstone_market.", "[Python] json."],
-    ] {
-        assert!(
-            stacks.iter().any(|stack| stack.has_in_order(&chain)),
-            "nothing stands below its plugin: {chain:?}"
-        );
-    }
-    assert!(stacks.iter().any(|stack| stack.has("endstone_long_caravan.made")));
-    let data = profile.data();
-    let owners: Vec<_> = data
-        .class_sources
-        .iter()
-        .filter(|(class, _)| class.starts_with("[Python] "))
-        .collect();
-    for (class, owner) in &owners {
-        let expected = match class.trim_start_matches("[Python] ").split('.').next().unwrap() {
-            "endstone_long_caravan" => "long_caravan",
-            "endstone_market" => "market",
-            "endstone_quests" => "quests",
-            _ => panic!("{class} is no plugin's, and is said to be {owner}'s"),
+/// Finds the native plugin's own count in the process.
+const QUARRY_SECONDS: &str = "(lambda c, p: c.c_uint64.in_dll(c.CDLL(p), 'QUARRY_SPENT_NANOS').value / 1e9)(__import__('ctypes'), \
+                              next(line.split()[-1] for line in open('/proc/self/maps') if 'quarry' in line))";
+
+/// Seconds that each plugin has spent so far, as it measures itself.
+fn spent(server: &mut Server) -> BTreeMap<&'static str, f64> {
+    let measured = |(plugin, ..): (&'static str, &str, &str)| {
+        let expression = match plugin {
+            "quarry" => QUARRY_SECONDS.to_owned(),
+            _ => format!("__import__('sys').modules['endstone_{plugin}.plugin'].spent"),
         };
-        assert_eq!(*owner, expected, "{class}");
-    }
-    assert!(owners.iter().any(|(_, owner)| *owner == "long_caravan"), "{owners:?}");
-    let sources = &profile.metadata().unwrap().sources;
-    assert_eq!(
-        (
-            sources["long_caravan"].name.as_str(),
-            sources["long_caravan"].version.as_str()
-        ),
-        ("long_caravan", "2.7.1")
-    );
-    let codes = &profile.extra("Python attribution").unwrap()["code objects"];
-    for category in ["plugin", "endstone", "standard library", "dependency"] {
-        assert!(codes[category].as_u64().unwrap() > 0, "{category}: {codes}");
-    }
+        let answer = server.ask(&format!("!python {expression}"), "!python").unwrap();
+        let seconds = answer.split_whitespace().last().unwrap().parse();
+        (plugin, seconds.unwrap_or_else(|_| panic!("{plugin}: {answer}")))
+    };
+    PLUGINS.map(measured).into_iter().collect()
 }
 
 #[test]
-fn plugins_and_what_they_call_are_told_apart_and_keep_their_names_when_loaded_again() {
+fn each_plugins_share_is_what_it_took() {
     let _alone = alone();
     let lab = lab();
     let python = lab.default_python().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut server = lab
+    let mut builder = lab
         .server(&python)
-        .samples()
-        .unwrap()
-        .plugin(caravan(folder.path()))
-        .start_ready()
-        .unwrap();
+        .arg("--load")
+        .arg("entities=20")
+        .plugin(lab.native_plugin().unwrap());
+    for plugin in ["archive", "bakery", "census"] {
+        builder = builder.plugin(
+            lab.python_plugin(&lab.root().join("tests/shares").join(plugin))
+                .unwrap(),
+        );
+    }
+    let mut server = builder.start_ready().unwrap();
     start(&mut server, "");
-    server.run_for(Duration::from_secs(4)).unwrap();
-    assert_told_apart(&stop(&mut server));
-
-    start(&mut server, "");
-    let mark = server.command("!reload-plugins").unwrap();
-    server.wait_for_since(mark, "!reload-plugins done", ANSWER).unwrap();
-    server.wait_for_since(mark, SAVED, ANSWER).unwrap();
-    server.ask("!ticks 3", "!ticks done").unwrap();
-    start(&mut server, "");
-    server.run_for(Duration::from_secs(4)).unwrap();
-    assert_told_apart(&stop(&mut server));
+    let (before, begun) = (spent(&mut server), Instant::now());
+    server.run_for(Duration::from_secs(15)).unwrap();
+    let (after, seconds) = (spent(&mut server), begun.elapsed().as_secs_f64());
+    let profile = stop(&mut server);
     server.stop_cleanly().unwrap();
+    assert_sound(&profile);
+
+    let found: BTreeMap<String, f64> = profile.plugins().into_iter().collect();
+    for (plugin, version, description) in PLUGINS {
+        let share = 100.0 * found.get(plugin).copied().unwrap_or(0.0);
+        let known = 100.0 * (after[plugin] - before[plugin]) / seconds;
+        println!("{plugin}: found {share:.2} %, took {known:.2} %");
+        assert!(known > 4.0, "{plugin} took {known:.2} %: it did not work");
+        assert!(
+            (share - known).abs() <= 2.0,
+            "{plugin}: found {share:.2} %, took {known:.2} %"
+        );
+        let source = &profile.metadata().unwrap().sources[plugin];
+        assert_eq!(
+            (
+                source.name.as_str(),
+                source.version.as_str(),
+                source.description.as_str()
+            ),
+            (plugin, version, description)
+        );
+        assert!(source.author.contains("Endstone Spark"), "{source:?}");
+    }
+    let known = ["archive", "bakery", "census", "quarry", "spark"];
+    assert!(found.keys().all(|plugin| known.contains(&plugin.as_str())), "{found:?}");
+    frames_belong_to_plugins(&profile);
+}
+
+/// Own frames have a source; what they call has none and stands below them.
+fn frames_belong_to_plugins(profile: &Profile) {
+    let sources = &profile.data().class_sources;
+    let class = |class: &str| sources.get(class).map(String::as_str);
+    assert_eq!(class("quarry"), Some("quarry"), "{sources:?}");
+    assert_eq!(class("[Python] endstone_bakery.plugin"), Some("bakery"), "{sources:?}");
+    assert_eq!(class("[Python] endstone_census.plugin"), Some("census"), "{sources:?}");
+    for foreign in [
+        "[Python] json",
+        "[Python] json.encoder",
+        "[Python] numpy",
+        "bedrock_server",
+    ] {
+        assert_eq!(class(foreign), None, "{sources:?}");
+    }
+    let stacks = profile.stacks();
+    for chain in [
+        [
+            "[Python] endstone_archive.plugin.Archive.file_records",
+            "[Python] json.dumps",
+        ],
+        ["[Python] endstone_archive.plugin.Archive.file_records", "numpy"],
+        [
+            "[Python] endstone_bakery.plugin.Bakery.knead",
+            "[Python] endstone_bakery.plugin.fold",
+        ],
+        [
+            "[Python] endstone_census.plugin.Census.count_people",
+            "[Python] endstone_census.plugin.age",
+        ],
+        ["quarry.quarry::work", "quarry.quarry::dig"],
+    ] {
+        assert!(
+            stacks.iter().any(|stack| stack.has_in_order(&chain)),
+            "no stack has {chain:?}"
+        );
+    }
 }

@@ -8,6 +8,7 @@ use super::plugin_manager::PluginManager;
 use super::scheduler::Scheduler;
 use super::slot::{Pass, Slot};
 use super::string::CxxString;
+use super::vector::CxxVector;
 
 vtable_slots! {
     /// Slots of `endstone::Server`.
@@ -86,6 +87,19 @@ impl<'host> Server<'host> {
     pub fn player_by_id(self, id: UniqueId) -> Option<Player<'host>> {
         // SAFETY: getPlayer(UUID) takes 16 trivial bytes in two registers and returns a player or null.
         unsafe { Player::borrow(call!(self.as_ptr(), ServerSlots::GET_PLAYER_BY_ID, id => UniqueId; *mut c_void)) }
+    }
+
+    /// The players who are online.
+    pub fn online_players(self) -> Vec<Player<'host>> {
+        // SAFETY: getOnlinePlayers takes nothing and returns a vector of pointers through the hidden pointer; we own the vector, not the players.
+        let players =
+            unsafe { call_for_object!(self.as_ptr(), ServerSlots::GET_ONLINE_PLAYERS; CxxVector<*mut c_void>) };
+        // SAFETY: players leave on the server thread only, never while the host is inside a call into a plugin.
+        players
+            .as_slice()
+            .iter()
+            .filter_map(|player| unsafe { Player::borrow(*player) })
+            .collect()
     }
 
     /// Milliseconds that the last tick took.

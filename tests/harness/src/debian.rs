@@ -72,6 +72,47 @@ pub(crate) fn fetch(lab: &Lab, version: PythonVersion) -> Result<Python> {
     describe(&dir, version)
 }
 
+/// What tells that a version's own tests are unpacked.
+const TESTS_MARK: &str = ".has-own-tests";
+
+/// Downloads (once) CPython's own tests for a version that was fetched, and unpacks them (once) where its standard library is.
+pub(crate) fn fetch_own_tests(lab: &Lab, version: PythonVersion) -> Result<()> {
+    let dir = folder(lab, version);
+    let mark = dir.join(TESTS_MARK);
+    if mark.is_file() || !dir.is_dir() {
+        return Ok(());
+    }
+    let release = release(version).ok_or_else(|| Error::Missing(format!("Debian has no Python {version}")))?;
+    let archive = lab
+        .cache()
+        .join("debian")
+        .join(format!("{release}-python{version}-tests"));
+    folder_once(&archive, |partial| {
+        let mirror = apt::mirror(version)?;
+        let step = Step::start(format!(
+            "Downloading Python {version}'s own tests of Debian {release}, about 5 MB"
+        ));
+        let apt = Apt::new(lab, &mirror, release)?;
+        run(apt.command().arg("update"), &step)?;
+        // The package alone, into the present folder.
+        run(
+            apt.command()
+                .args(["download", &format!("libpython{version}-testsuite")])
+                .current_dir(partial),
+            &step,
+        )?;
+        step.done();
+        Ok(())
+    })?;
+    let step = Step::start(format!("Unpacking Python {version}'s own tests"));
+    for package in packages(&archive)? {
+        run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&dir), &step)?;
+    }
+    fs::write(&mark, "").context("write", &mark)?;
+    step.done();
+    Ok(())
+}
+
 /// Until Debian 12 the C library's packages have `/lib`, which an installed system keeps in `/usr/lib`.
 fn merge_usr(dir: &Path) -> Result<()> {
     let old = dir.join("lib/x86_64-linux-gnu");

@@ -6,7 +6,7 @@ use crate::error::{Error, FileContext, Result};
 use crate::find::{self, Candidate};
 use crate::plugins;
 use crate::progress::note;
-use crate::python::Python;
+use crate::python::{Origin, Python};
 use crate::server_builder::ServerBuilder;
 use crate::version::PythonVersion;
 use std::env;
@@ -136,6 +136,18 @@ impl Lab {
         debian::fetch(self, version)
     }
 
+    /// Makes sure that a Python has CPython's own tests, where that can be done: one that was fetched gets them, another has them or has not.
+    ///
+    /// # Errors
+    /// If they are not cached and cannot be downloaded.
+    pub fn own_tests(&self, python: &Python) -> Result<()> {
+        if python.origin != Origin::Fetched {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        debian::fetch_own_tests(self, python.version)
+    }
+
     /// The Python to use when no version is asked for: `SPARK_PYTHON`, else the newest of this machine with `sys.monitoring`, else Debian's 3.13.
     ///
     /// # Errors
@@ -182,6 +194,28 @@ impl Lab {
     pub fn sample_plugins(&self) -> Result<Vec<PathBuf>> {
         let _lock = self.lock()?;
         plugins::build_all(self)
+    }
+
+    /// A Python plugin built from the sources in this folder.
+    ///
+    /// # Errors
+    /// If they are not complete or the wheel cannot be written.
+    pub fn python_plugin(&self, source: &Path) -> Result<PathBuf> {
+        let _lock = self.lock()?;
+        plugins::build(source, &self.target().join("plugins"))
+    }
+
+    /// The native sample plugin, as built. Under its own name: a server names a plugin's frames after its file.
+    ///
+    /// # Errors
+    /// If it is not built, or cannot be copied.
+    pub fn native_plugin(&self) -> Result<PathBuf> {
+        let _lock = self.lock()?;
+        plugins::named(
+            &self.built("libquarry.so")?,
+            &self.target().join("plugins"),
+            "quarry.so",
+        )
     }
 
     /// Starts to put a server together.

@@ -49,6 +49,13 @@ pub(crate) fn build_all(lab: &Lab) -> Result<Vec<PathBuf>> {
         .collect()
 }
 
+/// A copy of a file under another name, new only when it has changed.
+pub(crate) fn named(file: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
+    let content = fs::read(file).context("read", file)?;
+    fs::create_dir_all(folder).context("create", folder)?;
+    replace(&folder.join(name), &content)
+}
+
 /// Builds one plugin's wheel: all of its packages as they are, `pyproject.toml` as metadata.
 ///
 /// # Errors
@@ -72,14 +79,18 @@ pub fn build(source: &Path, destination: &Path) -> Result<PathBuf> {
     let content = wheel::write(Cursor::new(Vec::new()), &metadata, &files)
         .context("write", &wheel)?
         .into_inner();
-    // Servers hard-link wheels: one that is there is replaced as a whole, and only if it changed.
-    if fs::read(&wheel).is_ok_and(|old| old == content) {
-        return Ok(wheel);
+    replace(&wheel, &content)
+}
+
+/// Servers hard-link plugins: one that is there is replaced as a whole, and only if it changed.
+fn replace(file: &Path, content: &[u8]) -> Result<PathBuf> {
+    if fs::read(file).is_ok_and(|old| old == content) {
+        return Ok(file.to_owned());
     }
-    let temporary = wheel.with_extension("partial");
+    let temporary = file.with_extension("partial");
     fs::write(&temporary, content).context("write", &temporary)?;
-    fs::rename(&temporary, &wheel).context("rename", &temporary)?;
-    Ok(wheel)
+    fs::rename(&temporary, file).context("rename", &temporary)?;
+    Ok(file.to_owned())
 }
 
 fn metadata(pyproject: &str) -> std::result::Result<Metadata, String> {

@@ -10,6 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+/// Where the profiler finds its settings.
+const SETTINGS: &str = "plugins/spark/config.toml";
+
+/// For servers of tests: nothing is ever uploaded to the real server. Nobody listens on this port.
+const NO_UPLOADS: &str = "bytebinUrl = \"http://127.0.0.1:9\"\n";
+
 /// A server that is being put together.
 #[derive(Debug)]
 pub struct ServerBuilder<'a> {
@@ -37,7 +43,8 @@ impl<'a> ServerBuilder<'a> {
         }
     }
 
-    /// Uses this folder, as it is, and keeps it. Without: a new one in `target/servers`, removed at the end unless the test fails.
+    /// Uses this folder, as it is, and keeps it. Without: a new one in `target/servers`, removed at the end unless the test fails, and with settings that send
+    /// uploads nowhere.
     #[must_use]
     pub fn folder(mut self, dir: impl Into<PathBuf>) -> Self {
         self.folder = Some(dir.into());
@@ -106,6 +113,9 @@ impl<'a> ServerBuilder<'a> {
                 (temporary.path().to_owned(), Some(temporary))
             }
         };
+        if temporary.is_some() && !self.files.iter().any(|(path, _)| path == Path::new(SETTINGS)) {
+            write_files(&dir, &[(PathBuf::from(SETTINGS), NO_UPLOADS.to_owned())])?;
+        }
         write_files(&dir, &self.files)?;
         if self.profiler {
             install(&self.lab.plugin()?, &dir, "endstone_spark.so")?;

@@ -3,29 +3,29 @@
 use super::arguments::Arguments;
 use super::{CommandError, Outcome};
 use harness::Lab;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
 pub(super) fn run(arguments: Vec<String>) -> Outcome {
     Arguments::new("bench", arguments).finish()?;
     let lab = Lab::open()?;
-    for (bench, file) in [("native", "bench.json"), ("callbacks", "bench-python.json")] {
-        measure(&lab, bench, &lab.target().join(file))?;
+    for (bench, file) in [
+        ("native", "bench.json"),
+        ("callbacks", "bench-python.json"),
+        ("server", "bench-server.json"),
+        ("profile", "bench-profile.json"),
+    ] {
+        let json = lab.target().join(file);
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args(["bench", "--bench", bench])
+            .current_dir(lab.root())
+            .env("SPARK_BENCH_JSON", &json)
+            .status()
+            .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
+        if !status.success() {
+            return Err(CommandError::Result(format!("the bench failed: {status}")));
+        }
+        println!("\nThe same as JSON: {}\n", json.display());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn measure(lab: &Lab, bench: &str, json: &Path) -> Result<(), CommandError> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["bench", "--bench", bench])
-        .current_dir(lab.root())
-        .env("SPARK_BENCH_JSON", json)
-        .status()
-        .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
-    if !status.success() {
-        return Err(CommandError::Result(format!("the bench {bench} failed: {status}")));
-    }
-    println!("\nThe same as JSON: {}", json.display());
-    Ok(())
 }

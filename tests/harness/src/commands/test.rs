@@ -23,6 +23,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
                     python.origin,
                     python.executable.display()
                 ));
+                if let Err(error) = lab.own_tests(&python) {
+                    note(format!("Python {version}'s own tests are left out: {error}"));
+                }
                 usable.push(version);
             }
             Err(error) => note(format!("Python {version} is left out: {error}")),

@@ -3,9 +3,10 @@
 //! A program that makes a thread for each job has had a million of them at the end of a day. The first are kept apart; later ones share the tree of one
 //! with the same name, or that of all others.
 
+use super::snapshot::ThreadProfile;
+use super::tree::Tree;
 use crate::limits;
 use crate::model::ThreadKey;
-use crate::profile::{ThreadProfile, Tree};
 
 /// Name of the tree of those whose name nobody shares.
 const OTHERS: &str = "other threads that ended";
@@ -14,7 +15,7 @@ const OTHERS: &str = "other threads that ended";
 #[derive(Debug, Default)]
 pub(super) struct EndedThreads {
     profiles: Vec<ThreadProfile>,
-    others: Option<usize>,
+    others: Option<ThreadProfile>,
 }
 
 /// One thread's part of a profile.
@@ -35,25 +36,39 @@ impl EndedThreads {
             self.profiles.push(profile(key, name, tree));
             return;
         }
-        let place = match self.profiles.iter().position(|known| known.name == name) {
-            Some(place) => place,
-            None => *self.others.get_or_insert_with(|| {
-                self.profiles.push(ThreadProfile {
-                    members: 0,
-                    ..profile(key, OTHERS.to_owned(), Tree::new())
-                });
-                self.profiles.len() - 1
+        let known = match self.profiles.iter_mut().find(|known| known.name == name) {
+            Some(known) => known,
+            None => self.others.get_or_insert_with(|| ThreadProfile {
+                members: 0,
+                ..profile(key, OTHERS.to_owned(), Tree::new())
             }),
         };
-        if let Some(known) = self.profiles.get_mut(place) {
-            known.tree.absorb(&tree);
-            known.members += 1;
+        known.tree.absorb(&tree);
+        known.members += 1;
+    }
+
+    /// Forgets all windows before `first`, and the threads that are not in any other.
+    pub(super) fn forget_before(&mut self, first: u32) {
+        let remains = |thread: &mut ThreadProfile| {
+            thread.tree.forget_before(first);
+            !thread.tree.windows().is_empty()
+        };
+        self.profiles.retain_mut(remains);
+        if let Some(mut others) = self.others.take()
+            && remains(&mut others)
+        {
+            self.others = Some(others);
         }
     }
 
+    /// All trees.
+    pub(super) fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.profiles.iter().chain(&self.others).map(|thread| &thread.tree)
+    }
+
     /// All of them.
-    pub(super) fn into_profiles(self) -> Vec<ThreadProfile> {
-        self.profiles
+    pub(super) fn into_profiles(self) -> impl Iterator<Item = ThreadProfile> {
+        self.profiles.into_iter().chain(self.others)
     }
 }
 
@@ -82,7 +97,7 @@ mod tests {
             };
             ended.add(key, name, tree);
         }
-        let profiles = ended.into_profiles();
+        let profiles: Vec<ThreadProfile> = ended.into_profiles().collect();
         assert_eq!(profiles.len(), limits::ENDED_THREADS + 1);
         assert_eq!(profiles.iter().map(|thread| thread.members).sum::<u32>(), count);
         let total: u64 = profiles.iter().map(|thread| thread.tree.total_nanos()).sum();

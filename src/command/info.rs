@@ -1,0 +1,140 @@
+//! What `/spark profiler info` shows.
+
+use super::answer::{START, STOP, name, reason, step};
+use super::figures::{count, counted, duration, interval, share};
+use super::line::Line;
+use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
+use crate::session::{Requester, RunningInfo, SessionInfo};
+
+pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
+    let Some(running) = &info.running else {
+        let mut lines = vec![if let Some(exporting) = info.exporting {
+            Line::new().text(format!("The last profile is not done yet: {}.", step(exporting)))
+        } else if info.starting {
+            Line::new().text("The profiler is starting.")
+        } else {
+            Line::new()
+                .text("The profiler is not running. Start it with ")
+                .value(START)
+                .text(".")
+        }];
+        if info.unsaved > 0 {
+            lines.push(
+                Line::continued()
+                    .bad(format!(
+                        "Not saved yet: {}. Try again with ",
+                        counted(info.unsaved as u64, "profile")
+                    ))
+                    .value(STOP)
+                    .bad("."),
+            );
+        }
+        return lines;
+    };
+    let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
+    lines.extend(stretched(running));
+    lines.extend(losses(running));
+    lines
+}
+
+/// One line when samples are further apart than asked for: one round in twenty, and by more than a twentieth on average.
+fn stretched(running: &RunningInfo) -> Option<Line> {
+    let sampler = &running.sampler;
+    let asked_nanos = running.interval_micros * 1_000;
+    if sampler.rounds_late * 20 < sampler.rounds || sampler.interval_nanos * 20 < asked_nanos * 21 {
+        return None;
+    }
+    Some(
+        Line::continued()
+            .text("The interval is stretched to ")
+            .value(interval(sampler.interval_nanos / 1_000))
+            .text(": asking all threads takes longer than that, or the machine is busy."),
+    )
+}
+
+fn progress(running: &RunningInfo) -> Line {
+    let line = Line::new()
+        .text("Profiling for ")
+        .value(duration(running.elapsed_seconds))
+        .text(", started by ")
+        .value(requester(&running.started_by))
+        .text(": ")
+        .value(counted(running.samples, "sample"))
+        .text(" of ")
+        .value(counted(u64::from(running.threads), "thread"))
+        .text(", one every ")
+        .value(interval(running.interval_micros));
+    match running.timeout_left_seconds {
+        Some(left) => line.text("; stops by itself in ").value(duration(left)).text("."),
+        None => line.text("."),
+    }
+}
+
+fn requester(who: &Requester) -> String {
+    name(&who.display_name())
+}
+
+fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Line {
+    let version = match python.version.as_str() {
+        "" => String::new(),
+        version => format!(" {}", name(version)),
+    };
+    let line = Line::continued().text("Python").value(version).text(": ");
+    match &python.state {
+        PythonState::Absent => line.text("none in this server, native frames only."),
+        PythonState::Unsupported(why) => line.text(format!("native frames only: {}.", reason(why))),
+        PythonState::Attaching => line.text("waiting for the interpreter."),
+        PythonState::Active => {
+            let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
+            let line = line
+                .value(counted(functions, "function"))
+                .text(" seen, in ")
+                .value(share(sampler.attributed, sampler.samples))
+                .text(" of the samples, deepest stack ")
+                .value(count(u64::from(python.deepest)));
+            let line = match python.threads_refused {
+                0 => line,
+                refused => line.bad(format!(", {} had no room", counted(refused, "thread"))),
+            };
+            let audits = &python.audits;
+            match (audits.made, audits.disagreed) {
+                (0, _) => line.text("."),
+                (made, 0) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .text("."),
+                (made, disagreed) => line
+                    .text(", compared with the interpreter ")
+                    .value(times(made))
+                    .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
+            }
+        }
+        PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
+    }
+}
+
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        number => counted(number, "time"),
+    }
+}
+
+/// One line when anything was lost.
+fn losses(running: &RunningInfo) -> Option<Line> {
+    if running.lost == 0 {
+        return None;
+    }
+    let reasons: Vec<String> = SampleLoss::ALL
+        .iter()
+        .map(|reason| (running.sampler.losses.get(*reason), reason.name()))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, reason)| format!("{} {reason}", count(number)))
+        .collect();
+    let line = Line::continued().text("Lost: ").value(counted(running.lost, "sample"));
+    Some(if reasons.is_empty() {
+        line.text(".")
+    } else {
+        line.text(format!(" ({}).", reasons.join(", ")))
+    })
+}

@@ -1,0 +1,114 @@
+//! What is told of work that took its time.
+
+use super::answer::{STOP, TO_FILE, reason};
+use super::figures::{count, counted, interval, place, size};
+use super::line::Line;
+use crate::limits;
+use crate::model::{PythonState, clean_text};
+use crate::session::Notice;
+
+/// What a notice says.
+pub fn answer_notice(notice: &Notice) -> Line {
+    match notice {
+        Notice::Started {
+            interval_micros,
+            threads,
+            python,
+        } => {
+            let line = Line::new().good("The profiler is running: ");
+            let line = match threads {
+                0 => line.text("no thread has such a name yet; one that gets it joins"),
+                threads => line.value(counted(u64::from(*threads), "thread")),
+            };
+            let line = line.text(", one sample every ").value(interval(*interval_micros));
+            match python {
+                PythonState::Absent => line.text(", native frames only (no Python in this server)."),
+                PythonState::Active => line.text(", with Python functions."),
+                PythonState::Attaching => line.text(", with Python functions as soon as the interpreter answers."),
+                PythonState::Unsupported(why) | PythonState::Degraded(why) => {
+                    line.text(format!(", native frames only: {}.", reason(why)))
+                }
+            }
+        }
+        Notice::StartFailed(why) => Line::new().bad(format!("The profiler could not start: {}.", reason(why))),
+        Notice::Exporting { samples } => Line::new()
+            .text("Naming the functions of ")
+            .value(counted(*samples, "sample"))
+            .text(" ..."),
+        Notice::Uploading { host, bytes } => Line::new()
+            .text("Uploading ")
+            .value(size(*bytes))
+            .text(" to ")
+            .value(clean_text(host, limits::ECHO_CHARS))
+            .text(" ..."),
+        // The link stands last and alone, so that terminals make it one to click on.
+        Notice::Uploaded { link } => Line::new().good("The profile is here: ").value(link.clone()),
+        Notice::UploadFailed { reason: why } => Line::new().bad(format!(
+            "The profile was not uploaded: {}. It is saved to a file instead.",
+            reason(why)
+        )),
+        Notice::Writing => Line::new().text("Writing the file ..."),
+        Notice::NotListed(why) => Line::new().bad(format!(
+            "The list of past profiles could not be written: {}. The profile itself is there.",
+            reason(why)
+        )),
+        Notice::Folded { frames } => Line::new()
+            .text("The profile is too large for the viewer: its ")
+            .value(count(*frames))
+            .text(" smallest frames were folded into the ones that call them."),
+        Notice::Saved {
+            path,
+            samples,
+            bytes,
+            viewer,
+        } => Line::new()
+            .good("Saved ")
+            .value(place(path))
+            .text(format!(
+                " ({}, {}). Drop the file onto ",
+                counted(*samples, "sample"),
+                size(*bytes)
+            ))
+            .value(viewer.clone())
+            .text(" to look at it."),
+        Notice::SaveFailed {
+            reason: why,
+            kept,
+            dropped,
+        } => {
+            let line = Line::new().bad(format!("The profile could not be saved: {}. ", reason(why)));
+            let line = if *dropped {
+                line.bad("The oldest that waited had to be given up. ")
+            } else {
+                line
+            };
+            match kept {
+                0 => line.bad("It is lost."),
+                1 => line
+                    .text("It is kept for another try: ")
+                    .value(TO_FILE)
+                    .text(", or ")
+                    .value(STOP)
+                    .text(" to upload it."),
+                _ => line
+                    .value(counted(*kept as u64, "profile"))
+                    .text(" are kept for another try: ")
+                    .value(TO_FILE)
+                    .text(", or ")
+                    .value(STOP)
+                    .text(" to upload them."),
+            }
+        }
+        Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
+        Notice::TimedOut => Line::new().text("The profiler's time is up."),
+        Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::PythonDoubted(frames) => Line::new().bad(format!(
+            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            counted(*frames, "Python function")
+        )),
+        Notice::PythonLost(why) => Line::new().bad(format!(
+            "Python functions are no longer recorded in full: {}. Native profiling goes on.",
+            reason(why)
+        )),
+    }
+}

@@ -1,0 +1,112 @@
+//! What a session is started with.
+
+use super::flags::Flag;
+use super::parse::{ParseError, START, comment, switch};
+use super::view;
+use crate::limits;
+use crate::model::{NamePattern, ThreadChoice, ThreadNames, View};
+
+/// A session to begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// Time between samples, in microseconds.
+    pub interval_micros: u64,
+    /// Seconds after which it stops by itself.
+    pub timeout_seconds: Option<u64>,
+    /// Which threads.
+    pub threads: ThreadChoice,
+    /// Leave out the time in which threads wait.
+    pub ignore_sleeping: bool,
+    /// What the profile will show.
+    pub view: View,
+    /// Whether the profile goes to a file.
+    pub save_to_file: bool,
+    /// One line for the profile's page.
+    pub comment: Option<String>,
+}
+
+impl Start {
+    /// Reads the flags of `start`.
+    pub(super) fn of(flags: &[Flag]) -> Result<Self, ParseError> {
+        let mut start = Start {
+            interval_micros: limits::DEFAULT_INTERVAL_MICROS,
+            timeout_seconds: None,
+            threads: ThreadChoice::Server,
+            ignore_sleeping: false,
+            view: View::default(),
+            save_to_file: false,
+            comment: None,
+        };
+        let mut names = Vec::new();
+        let mut regex = false;
+        for flag in flags {
+            if view::apply(flag, &mut start.view)? {
+                continue;
+            }
+            let value = flag.value.as_deref().unwrap_or_default();
+            match flag.name.as_str() {
+                "interval" => start.interval_micros = micros(value).ok_or(ParseError::Interval)?,
+                "timeout" => start.timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
+                "thread" if value.is_empty() => return Err(ParseError::Thread),
+                "thread" => names.push(value.to_owned()),
+                "regex" => regex = switch("regex", flag)?,
+                "ignore-sleeping" => start.ignore_sleeping = switch("ignore-sleeping", flag)?,
+                "save-to-file" => start.save_to_file = switch("save-to-file", flag)?,
+                "comment" => start.comment = Some(comment(flag)?),
+                "only-ticks-over" => return Err(ParseError::OnlyTicksOver),
+                _ => {
+                    return Err(ParseError::UnknownFlag {
+                        action: START,
+                        name: flag.name.clone(),
+                    });
+                }
+            }
+        }
+        start.threads = thread_choice(names, regex)?;
+        Ok(start)
+    }
+}
+
+fn thread_choice(names: Vec<String>, regex: bool) -> Result<ThreadChoice, ParseError> {
+    if names.iter().any(|name| name == "*") {
+        return Ok(ThreadChoice::All);
+    }
+    match (names.is_empty(), regex) {
+        (true, true) => Err(ParseError::RegexAlone),
+        (true, false) => Ok(ThreadChoice::Server),
+        (false, false) => Ok(ThreadChoice::Named(ThreadNames::Exact(names))),
+        (false, true) => {
+            let patterns = names
+                .into_iter()
+                .map(|pattern| NamePattern::new(&pattern).map_err(|reason| ParseError::Pattern { pattern, reason }));
+            Ok(ThreadChoice::Named(ThreadNames::Patterns(
+                patterns.collect::<Result<_, _>>()?,
+            )))
+        }
+    }
+}
+
+/// Milliseconds with at most three decimals, as microseconds, when in range. Digits and one point only: no sign, no exponent, no `NaN`.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 3 {
+        return None;
+    }
+    let fraction = fraction.parse::<u64>().ok()? * 10u64.pow(3 - fraction.len() as u32);
+    let micros = whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(fraction)?;
+    (limits::MIN_INTERVAL_MICROS..=limits::MAX_INTERVAL_MICROS)
+        .contains(&micros)
+        .then_some(micros)
+}
+
+/// Whole seconds, when in range. Digits only.
+fn seconds(text: &str) -> Option<u64> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let seconds = text.parse::<u64>().ok()?;
+    (limits::MIN_TIMEOUT_SECONDS..=limits::MAX_TIMEOUT_SECONDS)
+        .contains(&seconds)
+        .then_some(seconds)
+}

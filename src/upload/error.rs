@@ -1,0 +1,186 @@
+//! Why an upload failed, in an owner's words.
+
+use std::error::Error;
+use std::io;
+
+use rustls::CertificateError;
+
+use crate::limits;
+use crate::model::clean_text;
+
+/// Why a profile was not uploaded. Texts have no full stop.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum UploadError {
+    /// Its name has no address: no network, no name server, or the name is wrong.
+    #[error("{0} was not found: is this machine connected to the internet?")]
+    NotFound(String),
+    /// Nothing listens there, or there is no way to it.
+    #[error("{0} cannot be reached")]
+    Unreachable(String),
+    /// No answer to the attempt to connect.
+    #[error("{0} did not answer within {limit} s", limit = limits::CONNECT_SECONDS)]
+    NoConnection(String),
+    /// The other side neither takes nor gives.
+    #[error("{0} went silent for {limit} s", limit = limits::STALLED_SECONDS)]
+    Stalled(String),
+    /// Too slow.
+    #[error("it was not done within {} s", limits::UPLOAD_SECONDS)]
+    TooSlow,
+    /// The connection ended in the middle.
+    #[error("{0} broke the connection off")]
+    BrokenOff(String),
+    /// Somebody else may be answering.
+    #[error("{host} does not prove who it is: its certificate {why}")]
+    Certificate {
+        /// The server.
+        host: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Another problem with encryption.
+    #[error("no encrypted connection to {host} could be made ({why})")]
+    Encryption {
+        /// The server.
+        host: String,
+        /// In the words of the library.
+        why: String,
+    },
+    /// 413.
+    #[error("the profile is too large for {0}")]
+    TooLarge(String),
+    /// 429.
+    #[error("{0} has had too many uploads from here; it takes more in some minutes")]
+    TooMany(String),
+    /// Another status.
+    #[error("{host} refused it (HTTP status {status})")]
+    Refused {
+        /// The server.
+        host: String,
+        /// What it said.
+        status: u16,
+    },
+    /// 5xx.
+    #[error("{host} is in trouble (HTTP status {status})")]
+    ServerTrouble {
+        /// The server.
+        host: String,
+        /// What it said.
+        status: u16,
+    },
+    /// 3xx. Not followed: it could lead anywhere.
+    #[error("{0} sent us elsewhere, which is not followed; is bytebinUrl right?")]
+    Redirected(String),
+    /// A good status without a key.
+    #[error("the answer of {0} was not understood; is bytebinUrl right?")]
+    NotUnderstood(String),
+    /// The proxy of the environment did not do it.
+    #[error("the proxy that the environment names did not connect us")]
+    Proxy,
+    /// No thread.
+    #[error("the system gives the profiler no thread to work on: {0}")]
+    NoThread(String),
+    /// Nobody waits for it any more.
+    #[error("it was broken off")]
+    Unwanted,
+    /// A bug of ours.
+    #[error("an internal error of the profiler")]
+    Internal,
+}
+
+impl UploadError {
+    /// What a status that is no success stands for.
+    pub(super) fn of_status(host: &str, status: u16) -> Self {
+        let host = host.to_owned();
+        match status {
+            300..=399 => UploadError::Redirected(host),
+            413 => UploadError::TooLarge(host),
+            429 => UploadError::TooMany(host),
+            500..=599 => UploadError::ServerTrouble { host, status },
+            _ => UploadError::Refused { host, status },
+        }
+    }
+
+    pub(super) fn of_transport(host: &str, error: &ureq::Error) -> Self {
+        let host = host.to_owned();
+        match error {
+            ureq::Error::Timeout(ureq::Timeout::Connect) => UploadError::NoConnection(host),
+            ureq::Error::Timeout(ureq::Timeout::Resolve) | ureq::Error::HostNotFound => UploadError::NotFound(host),
+            ureq::Error::Timeout(ureq::Timeout::Global | ureq::Timeout::PerCall) => UploadError::TooSlow,
+            ureq::Error::Timeout(_) => UploadError::Stalled(host),
+            ureq::Error::Rustls(error) => UploadError::of_tls(host, error),
+            ureq::Error::Tls(why) => UploadError::Encryption {
+                host,
+                why: (*why).to_owned(),
+            },
+            ureq::Error::Io(error) => UploadError::of_io(host, error),
+            ureq::Error::ConnectProxyFailed(_) | ureq::Error::InvalidProxyUrl => UploadError::Proxy,
+            ureq::Error::ConnectionFailed => UploadError::Unreachable(host),
+            // What is left is about the answer: too large, not HTTP, cut short.
+            _ => UploadError::NotUnderstood(host),
+        }
+    }
+
+    fn of_io(host: String, error: &io::Error) -> Self {
+        let mut source: Option<&(dyn Error + 'static)> = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+        while let Some(inner) = source {
+            if let Some(error) = inner.downcast_ref::<rustls::Error>() {
+                return UploadError::of_tls(host, error);
+            }
+            source = inner.source();
+        }
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::AddrNotAvailable
+            | io::ErrorKind::PermissionDenied => UploadError::Unreachable(host),
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected => UploadError::BrokenOff(host),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => UploadError::Stalled(host),
+            // getaddrinfo has no kind of its own.
+            _ => UploadError::NotFound(host),
+        }
+    }
+
+    fn of_tls(host: String, error: &rustls::Error) -> Self {
+        let rustls::Error::InvalidCertificate(error) = error else {
+            return UploadError::Encryption {
+                host,
+                why: clean_text(&error.to_string(), limits::ECHO_CHARS),
+            };
+        };
+        let why = match error {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "has expired (or this machine's clock is wrong)"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "is not valid yet (or this machine's clock is wrong)"
+            }
+            CertificateError::UnknownIssuer => "is not from an authority that browsers trust",
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "is for another server"
+            }
+            CertificateError::Revoked => "was revoked",
+            _ => "is not valid",
+        };
+        UploadError::Certificate { host, why }
+    }
+
+    /// Whether a second try may help: the connection failed, or the server had trouble of its own. Not when it went silent: it may have the profile already, and
+    /// the owner has waited long enough.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            UploadError::NotFound(_)
+                | UploadError::Unreachable(_)
+                | UploadError::NoConnection(_)
+                | UploadError::BrokenOff(_)
+                | UploadError::Proxy
+                | UploadError::ServerTrouble { .. }
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! The HTTP exchange.
+
+use std::io::{self, Read};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::error::UploadError;
+use super::reply::{self, Key};
+use crate::limits;
+
+/// What a profile is to the viewer; by it the viewer knows what it has got.
+const CONTENT_TYPE: &str = "application/x-spark-sampler";
+
+/// By which servers know us.
+const USER_AGENT: &str = concat!("endstone-spark/", env!("CARGO_PKG_VERSION"));
+
+/// A client for one upload.
+pub(super) fn agent(proxy: Option<ureq::Proxy>) -> ureq::Agent {
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    ureq::Agent::config_builder()
+        .proxy(proxy)
+        .user_agent(USER_AGENT)
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .max_idle_connections(0)
+        .max_response_header_size(limits::UPLOAD_HEADER_BYTES)
+        .timeout_resolve(seconds(limits::CONNECT_SECONDS))
+        .timeout_connect(seconds(limits::CONNECT_SECONDS))
+        .timeout_per_read(seconds(limits::STALLED_SECONDS))
+        .timeout_per_write(seconds(limits::STALLED_SECONDS))
+        .build()
+        .new_agent()
+}
+
+/// Sends the body, a second time after a pause if that may help.
+pub(super) fn post(
+    agent: &ureq::Agent,
+    url: &str,
+    host: &str,
+    body: &[u8],
+    shared: &Shared,
+) -> Result<Key, UploadError> {
+    let end = Instant::now() + Duration::from_secs(limits::UPLOAD_SECONDS);
+    let once = || {
+        // Relaxed: a figure to show.
+        shared.sent.store(0, Ordering::Relaxed);
+        let left = end.saturating_duration_since(Instant::now());
+        post_once(agent, url, host, &Body { rest: body, shared }, body.len(), left)
+    };
+    let first = once();
+    match first {
+        Err(error) if error.is_passing() && shared.pause(Duration::from_millis(limits::UPLOAD_PAUSE_MILLIS)) => once(),
+        _ if !shared.is_wanted() => Err(UploadError::Unwanted),
+        outcome => outcome,
+    }
+}
+
+fn post_once(
+    agent: &ureq::Agent,
+    url: &str,
+    host: &str,
+    body: &Body<'_>,
+    length: usize,
+    left: Duration,
+) -> Result<Key, UploadError> {
+    let transport = |error: ureq::Error| UploadError::of_transport(host, &error);
+    let mut response = agent
+        .post(url)
+        .header("Content-Type", CONTENT_TYPE)
+        .header("Content-Encoding", "gzip")
+        .header("Content-Length", length.to_string())
+        .config()
+        .timeout_global(Some(left))
+        .build()
+        .send(ureq::SendBody::from_reader(&mut { *body }))
+        .map_err(transport)?;
+    let status = response.status();
+    if !status.is_success() {
+        return Err(UploadError::of_status(host, status.as_u16()));
+    }
+    let reply = response
+        .body_mut()
+        .with_config()
+        .limit(limits::UPLOAD_REPLY_BYTES)
+        .read_to_vec()
+        .map_err(transport)?;
+    let location = response.headers().get("Location").and_then(|value| value.to_str().ok());
+    reply::key(location, &reply).ok_or_else(|| UploadError::NotUnderstood(host.to_owned()))
+}
+
+/// The body, counting what is taken of it.
+#[derive(Clone, Copy)]
+struct Body<'a> {
+    rest: &'a [u8],
+    shared: &'a Shared,
+}
+
+impl Read for Body<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.rest.read(buffer)?;
+        // Relaxed: a figure to show.
+        self.shared.sent.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

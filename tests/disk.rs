@@ -1,0 +1,252 @@
+//! What becomes of a profile that cannot be written: it is told why, kept, and written or uploaded as soon as that can be done.
+
+mod bytebin;
+mod ticking;
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use bytebin::{Bytebin, Mode};
+use endstone_spark::model::ProfilePlace;
+use endstone_spark::session::{Control, Destination, Ended, Notice, Refusal};
+use ticking::Server;
+
+/// Nobody listens there.
+const NOBODY: &str = "http://127.0.0.1:9";
+
+/// A session that was stopped for a file, and could not be saved; what was said.
+fn unsaved(server: &mut Server) -> String {
+    server.start();
+    server.stop(Destination::File).unwrap();
+    failed_again(server)
+}
+
+fn failed_again(server: &mut Server) -> String {
+    let told = server.until(|notice| matches!(notice, Notice::SaveFailed { .. } | Notice::Saved { .. }));
+    server.settle();
+    let Notice::SaveFailed { reason, kept, .. } = told else {
+        panic!("it was saved: {:?}", server.said)
+    };
+    assert_eq!((kept, server.service.info().unsaved), (1, 1));
+    assert!(
+        server.has_said("kept for another try: /spark profiler stop --save-to-file"),
+        "{:?}",
+        server.said
+    );
+    reason
+}
+
+/// The reason is gone: the next try writes it.
+fn saved_at_last(server: &mut Server) {
+    assert_eq!(server.stop(Destination::File), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files().len(), 1);
+    assert_eq!(server.files()[0].metadata.as_ref().unwrap().comment, "a test");
+    assert!(matches!(&server.places()[..], [ProfilePlace::File(_)]));
+    assert_eq!(server.stop(Destination::File), Err(Refusal::NotRunning));
+}
+
+fn profiles(server: &Server) -> PathBuf {
+    server.folder.path().join("plugins/spark/profiles")
+}
+
+/// A limit on the size of files, which is what a full quota looks like to one process. The limit is the process's; other tests write nothing meanwhile, because each
+/// holds the session.
+fn limit_files(bytes: libc::rlim_t) {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the limit is readable.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_nothing() {
+    let mut server = Server::new(NOBODY);
+    server.start();
+    limit_files(100);
+    server.stop(Destination::File).unwrap();
+    let reason = failed_again(&mut server);
+    limit_files(libc::RLIM_INFINITY);
+    assert!(reason.contains("could not be written: File too large"), "{reason}");
+    assert_eq!(
+        std::fs::read_dir(profiles(&server)).unwrap().count(),
+        0,
+        "nothing half is left"
+    );
+    saved_at_last(&mut server);
+}
+
+/// A file system of its own in a folder; needs the right to mount.
+struct Mounted(CString);
+
+impl Mounted {
+    fn new(folder: &Path, options: &str) -> Option<Mounted> {
+        std::fs::create_dir_all(folder).unwrap();
+        let place = CString::new(folder.as_os_str().as_bytes()).unwrap();
+        let options = CString::new(options).unwrap();
+        // SAFETY: terminated strings.
+        let mounted = unsafe {
+            libc::mount(
+                c"none".as_ptr(),
+                place.as_ptr(),
+                c"tmpfs".as_ptr(),
+                0,
+                options.as_ptr().cast(),
+            )
+        };
+        if mounted != 0 {
+            eprintln!(
+                "NOT RUN: mounting is not allowed here ({})",
+                std::io::Error::last_os_error()
+            );
+            return None;
+        }
+        Some(Mounted(place))
+    }
+
+    fn remount(&self, flags: libc::c_ulong, options: &std::ffi::CStr) {
+        // SAFETY: terminated strings.
+        let done = unsafe {
+            libc::mount(
+                c"none".as_ptr(),
+                self.0.as_ptr(),
+                c"tmpfs".as_ptr(),
+                libc::MS_REMOUNT | flags,
+                options.as_ptr().cast(),
+            )
+        };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // SAFETY: a terminated string.
+        unsafe { libc::umount2(self.0.as_ptr(), libc::MNT_DETACH) };
+    }
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let mut server = Server::new(NOBODY);
+    let Some(disk) = Mounted::new(&profiles(&server), "size=4096,mode=700") else {
+        return;
+    };
+    std::fs::write(profiles(&server).join("ballast"), [0; 4096]).unwrap();
+    let reason = unsaved(&mut server);
+    assert!(reason.starts_with("the disk is full"), "{reason}");
+    disk.remount(0, c"size=16m");
+    std::fs::remove_file(profiles(&server).join("ballast")).unwrap();
+    saved_at_last(&mut server);
+}
+
+#[test]
+fn a_disk_that_is_mounted_read_only_is_told() {
+    let mut server = Server::new(NOBODY);
+    let Some(disk) = Mounted::new(&profiles(&server), "mode=700") else {
+        return;
+    };
+    disk.remount(libc::MS_RDONLY, c"");
+    let reason = unsaved(&mut server);
+    assert!(reason.ends_with("is on a read-only disk"), "{reason}");
+    disk.remount(0, c"");
+    saved_at_last(&mut server);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_told() {
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } == 0 {
+        eprintln!("NOT RUN: root may write everywhere");
+        return;
+    }
+    let mut server = Server::new(NOBODY);
+    let folder = profiles(&server);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
+    let reason = unsaved(&mut server);
+    assert!(reason.starts_with("the server may not write to "), "{reason}");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    saved_at_last(&mut server);
+}
+
+#[test]
+fn a_folder_that_is_gone_is_made_again() {
+    let mut server = Server::new(NOBODY);
+    server.start();
+    let _ = std::fs::remove_dir_all(server.folder.path().join("plugins"));
+    server.stop(Destination::File).unwrap();
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files().len(), 1);
+}
+
+#[test]
+fn a_folder_where_the_list_of_past_profiles_should_be_is_told_and_costs_no_profile() {
+    let mut server = Server::new(NOBODY);
+    let list = server.folder.path().join("plugins/spark/activity.json");
+    std::fs::create_dir_all(list.join("below")).unwrap();
+    server.start();
+    server.stop(Destination::File).unwrap();
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files().len(), 1);
+    assert!(
+        server.has_said("The list of past profiles could not be written: ") && server.has_said("is not a regular file"),
+        "{:?}",
+        server.said
+    );
+    assert_eq!(
+        server.places().len(),
+        1,
+        "until the next start it is in the list all the same"
+    );
+}
+
+#[test]
+fn a_file_in_the_folders_place_keeps_a_profile_that_cannot_be_uploaded_either() {
+    let bytebin = Bytebin::start(Mode::Status(500));
+    let mut server = Server::new(&bytebin.url);
+    let profiles = server.folder.path().join("plugins/spark/profiles");
+    std::fs::create_dir_all(profiles.parent().unwrap()).unwrap();
+    std::fs::write(&profiles, "in the way").unwrap();
+    server.start();
+    server.stop(Destination::AsStarted).unwrap();
+    let failed = server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
+    assert!(
+        matches!(
+            failed,
+            Notice::SaveFailed {
+                kept: 1,
+                dropped: false,
+                ..
+            }
+        ),
+        "{failed:?}"
+    );
+    server.settle();
+    assert!(
+        server.has_said("is not a folder")
+            && server.has_said("kept for another try: /spark profiler stop --save-to-file"),
+        "{:?}",
+        server.said
+    );
+    assert_eq!(server.service.info().unsaved, 1);
+    // Again, and it fails again.
+    assert_eq!(server.stop(Destination::File), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
+    server.settle();
+    // Mended.
+    std::fs::remove_file(&profiles).unwrap();
+    assert_eq!(server.stop(Destination::File), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files().len(), 1);
+    assert_eq!(server.stop(Destination::File), Err(Refusal::NotRunning));
+    assert_eq!(server.service.info().unsaved, 0);
+}

@@ -1,0 +1,83 @@
+//! An endless session takes as much memory after six hours as after one.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use endstone_spark::limits::ENDLESS_MINUTES;
+use endstone_spark::model::{ModuleId, Retention, ThreadKey, Tid};
+use endstone_spark::profile::{Forest, FrameKey};
+
+/// Counts bytes that are in use.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes everything on to the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Relaxed: a figure.
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // Relaxed: a figure.
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A minute of one thread at 4 ms, in two forms: what the server always does, and what it does only now.
+fn minute(forest: &mut Forest, thread: ThreadKey, minute: u32) -> u64 {
+    const SAMPLES: u64 = 15_000;
+    const NANOS: u64 = 4_000_000;
+    for sample in 0..SAMPLES {
+        let path: Vec<FrameKey> = (0..20)
+            .map(|depth| FrameKey::Native {
+                module: ModuleId::new(1),
+                rva: depth * 1_000
+                    + if depth > 12 {
+                        u64::from(minute) * 16 + sample % 40
+                    } else {
+                        sample % 3
+                    },
+            })
+            .collect();
+        forest.book(thread, &path, minute, NANOS, 0);
+    }
+    SAMPLES * NANOS
+}
+
+#[test]
+fn six_hours_take_no_more_memory_than_two() {
+    let mut forest = Forest::new(Retention::Minutes(ENDLESS_MINUTES));
+    let threads = [0, 1].map(|serial| ThreadKey {
+        tid: Tid::new(10 + serial as i32),
+        serial,
+    });
+    let mut hours = Vec::new();
+    let mut last_hour = 0;
+    for at in 0..360 {
+        let nanos: u64 = threads.iter().map(|thread| minute(&mut forest, *thread, at)).sum();
+        last_hour += if at >= 300 { nanos } else { 0 };
+        if at % 60 == 59 {
+            // Relaxed: one thread.
+            hours.push(IN_USE.load(Ordering::Relaxed));
+        }
+    }
+    let (least, most) = (hours[1..].iter().min().unwrap(), hours[1..].iter().max().unwrap());
+    println!("bytes at the end of each hour: {hours:?}");
+    assert!(*most <= least + least / 20, "{hours:?}");
+    let profiles = forest.into_threads(|_| String::new());
+    let total: u64 = profiles.iter().map(|thread| thread.tree.total_nanos()).sum();
+    // The first sample of the oldest minute shares with one that is forgotten.
+    assert!(
+        total <= last_hour && total + 2 * 4_000_000 >= last_hour,
+        "{total} of {last_hour}"
+    );
+}

@@ -1,0 +1,3 @@
+from .plugin import Archive
+
+__all__ = ["Archive"]

@@ -1,0 +1,3 @@
+from .plugin import Bakery
+
+__all__ = ["Bakery"]

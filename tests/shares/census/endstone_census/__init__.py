@@ -1,0 +1,3 @@
+from .plugin import Census
+
+__all__ = ["Census"]
