@@ -277,6 +277,7 @@ impl ProfileMetadata {
             "stacks truncated": python.truncations,
             "stale entries dropped": python.stale_dropped,
             "leave events without entry": python.unmatched_leaves,
+            "shadow stack reads tried": sampler.python_snapshots + sampler.python_torn,
             "shadow stacks read": sampler.python_snapshots,
             "shadow stacks torn": sampler.python_torn,
             "samples with Python frames": sampler.attributed,

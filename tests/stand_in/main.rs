@@ -9,6 +9,7 @@ mod commands;
 mod console;
 mod lifecycle;
 mod lock_held;
+mod owners;
 mod privacy;
 mod profiles;
 mod pythons;

@@ -64,7 +64,7 @@ const SUBCOMMANDS: [Subcommand; 7] = [
     Subcommand {
         name: "bench",
         arguments: "",
-        summary: "measure what the profiler costs on this machine, as a table and as target/bench.json",
+        summary: "measure what the profiler costs on this machine, as tables and as target/bench*.json",
         run: bench::run,
     },
     Subcommand {
