@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use endstone_spark::model::StackEnd;
 use endstone_spark::native::Unwinder;
 use endstone_spark::sys::task;
+use endstone_spark::sys::thread::current_tid;
 
 /// How often one instruction is compared: with the stacks of its first occurrences.
 const COMPARISONS: u8 = 4;
@@ -154,18 +155,15 @@ impl Trace<'_> {
             .zip(&self.chain)
             .take_while(|(found, truth)| found == truth)
             .count();
-        if (agree, agree) != (self.chain.len(), self.found.len()) || end != StackEnd::Root {
-            if self.wrong.len() < self.wrong.capacity() {
-                self.wrong.push((
-                    pc,
-                    Wrong {
-                        end,
-                        agree,
-                        truth: self.chain.len(),
-                        found: self.found.len(),
-                    },
-                ));
-            }
+        let right = (agree, agree) == (self.chain.len(), self.found.len()) && end == StackEnd::Root;
+        if !right && self.wrong.len() < self.wrong.capacity() {
+            let how = Wrong {
+                end,
+                agree,
+                truth: self.chain.len(),
+                found: self.found.len(),
+            };
+            self.wrong.push((pc, how));
         }
     }
 
@@ -251,7 +249,7 @@ pub fn compare(unwinder: &Unwinder, limit: u64, work: &mut dyn FnMut()) -> Repor
         action.sa_flags = libc::SA_SIGINFO;
         assert_eq!(libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut()), 0);
     }
-    TRACED.store(unsafe { libc::gettid() } as usize, Ordering::Release);
+    TRACED.store(current_tid().get() as usize, Ordering::Release);
     stepped(&mut trace, work);
     TRACE.store(std::ptr::null_mut(), Ordering::Release);
     let mut report = trace.report;

@@ -72,7 +72,10 @@ impl Layout {
                 None => {
                     let points_at_it = |offset: &usize| {
                         let pointer = word(thread, *offset);
-                        pointer > 1 << 32 && pointer % 8 == 0 && pointer >> 47 == 0 && word(pointer, 0) == frame
+                        pointer > 1 << 32
+                            && pointer.is_multiple_of(8)
+                            && pointer >> 47 == 0
+                            && word(pointer, 0) == frame
                     };
                     // `cframe` (3.12) is the first pointer after the counters.
                     let offset = (48..=64).step_by(8).find(points_at_it);
