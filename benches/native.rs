@@ -196,6 +196,40 @@ fn handler(figures: &mut Figures, interval_micros: u64) {
     thread.join().unwrap();
 }
 
+/// What no sampler of this kind can be below on this machine: a thread that sleeps, and then sends a busy thread a signal whose handler does nothing.
+fn floor(figures: &mut Figures, interval: Duration) {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    STOP.store(false, Ordering::Relaxed);
+    let (report, reported) = mpsc::channel();
+    let busy = std::thread::spawn(move || {
+        report.send(current_tid()).unwrap();
+        while !STOP.load(Ordering::Relaxed) {
+            black_box(0);
+        }
+    });
+    let target = reported.recv().unwrap();
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler fits and does nothing.
+    unsafe { libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t) };
+    // SAFETY: the thread lives until it is joined.
+    let send = || unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), target.get(), libc::SIGUSR2) };
+    let (begun, before) = (Instant::now(), task::cpu_nanos(current_tid()).unwrap());
+    let mut rounds = 0;
+    while begun.elapsed() < Duration::from_secs(3) {
+        rounds += 1;
+        std::thread::sleep((interval * rounds).saturating_sub(begun.elapsed()));
+        send();
+    }
+    let took = task::cpu_nanos(current_tid()).unwrap() - before;
+    figures.add(
+        format!("only sleeping and sending a signal every {} ms", interval.as_millis()),
+        took as f64 / begun.elapsed().as_nanos() as f64 * 100.0,
+        "% of a core",
+    );
+    STOP.store(true, Ordering::Relaxed);
+    busy.join().unwrap();
+}
+
 fn unwinding(figures: &mut Figures) {
     let begun = Instant::now();
     let unwinder = current_modules_unwinder();
@@ -232,6 +266,8 @@ fn main() {
     })
     .join()
     .unwrap();
+    floor(&mut figures, Duration::from_millis(4));
+    floor(&mut figures, Duration::from_millis(1));
     handler(&mut figures, 4_000);
     handler(&mut figures, 1_000);
     idle(&mut figures, 200);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use figures::Figures;
 use harness::{Lab, Server};
 
-const TIME: Duration = Duration::from_secs(12);
+const TIME: Duration = Duration::from_secs(10);
 
 /// CPU time of a server's threads whose names begin with this, in nanoseconds (schedstat, see proc(5)).
 fn cpu_of(server: &Server, name: &str) -> u64 {
@@ -90,11 +90,38 @@ fn session(figures: &mut Figures, server: &mut Server, name: &str, flags: &str) 
 fn main() {
     let lab = Lab::open().unwrap();
     let python = lab.default_python().unwrap();
-    let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
+    let mut server = lab
+        .server(&python)
+        .samples()
+        .unwrap()
+        .file("deep.py", include_str!("deep.py"))
+        .start_ready()
+        .unwrap();
     let mut figures = Figures::begin();
     session(&mut figures, &mut server, "server thread at 4 ms", "");
     session(&mut figures, &mut server, "server thread at 1 ms", "--interval 1");
-    session(&mut figures, &mut server, "all threads at 4 ms", "--thread *");
+    let wait = "[t.start() for t in [__import__('threading').Thread(target=__import__('time').sleep, args=(3600,), daemon=True) for _ in range(200)]]";
+    server.ask(&format!("!python len({wait})"), "!python 200").unwrap();
+    session(
+        &mut figures,
+        &mut server,
+        "all threads, 200 of them idle, at 4 ms",
+        "--thread *",
+    );
+    let deep = "exec(compile(open('deep.py').read(), 'deep.py', 'exec'), globals())";
+    server.ask(&format!("!python {deep}"), "!python None").unwrap();
+    session(
+        &mut figures,
+        &mut server,
+        "a thread deep in Python at 4 ms",
+        "--thread deep",
+    );
+    session(
+        &mut figures,
+        &mut server,
+        "a thread deep in Python at 1 ms",
+        "--thread deep --interval 1",
+    );
     server.stop_cleanly().unwrap();
     figures.save();
 }

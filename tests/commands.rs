@@ -255,9 +255,9 @@ fn info(change: impl FnOnce(&mut RunningInfo)) -> String {
 #[test]
 fn info_shows_the_running_session() {
     assert_eq!(
-        info(|_| {}),
+        info(|running| (running.sampler.samples, running.sampler.attributed) = (31_250, 23_437)),
         "[⚡] Profiling for 2 min 5 s, started by the console: 31,250 samples of 1 thread, one every 4 ms.
-    Python 3.13.0: 1,034 functions seen, deepest stack 37."
+    Python 3.13.0: 1,034 functions seen, in 75 % of the samples, deepest stack 37."
     );
     assert_eq!(
         info(|running| {
@@ -294,6 +294,10 @@ fn info_says_how_far_python_frames_can_be_trusted() {
             running.python.audits.disagreed = disagreed;
         })
     };
+    assert!(
+        info(|running| running.python.threads_refused = 2)
+            .ends_with("in 0 % of the samples, deepest stack 37, 2 threads had no room.")
+    );
     assert!(audited(1, 0).ends_with("deepest stack 37, compared with the interpreter once."));
     assert!(audited(1_250, 0).ends_with("deepest stack 37, compared with the interpreter 1,250 times."));
     assert!(

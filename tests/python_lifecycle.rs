@@ -22,6 +22,8 @@ static PYTHON: OnceLock<Interpreter> = OnceLock::new();
 static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 /// The time that audits are asked for with: far in the future, so that none comes too soon after the last.
 static AUDITS: AtomicU64 = AtomicU64::new(1 << 60);
+/// In a child: only the interpreter's end is tried.
+const ENDING: &str = "SPARK_TEST_ENDING";
 static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
 
 /// The true names, and the ids and anchors of the shadow stack, if there was one.
@@ -319,6 +321,88 @@ fn audits_find_and_repair_what_lost_events_left() {
     detach(attribution);
 }
 
+fn a_tracing_function_that_raises_costs_no_frame() {
+    let attribution = try_attach().unwrap();
+    run("raising_trace()");
+    let seen = seen_by_checks(&attribution);
+    assert_eq!(seen.len(), 101);
+    for (truth, shadow) in &seen {
+        assert_eq!(truth, shadow);
+    }
+    let figures = attribution.diagnostics();
+    assert_eq!(
+        (figures.unmatched_leaves, figures.audits.disagreed),
+        (100, 0),
+        "the leaves come all the same: {figures:?}"
+    );
+    detach(attribution);
+}
+
+fn subinterpreters_are_left_alone_and_reported() {
+    let attribution = try_attach().unwrap();
+    let before = attribution.diagnostics().events.start;
+    run("made = in_a_subinterpreter()");
+    for (truth, shadow) in seen_by_checks(&attribution) {
+        assert_eq!(truth, shadow);
+    }
+    let figures = attribution.diagnostics();
+    assert!(
+        figures.events.start - before < 3_000,
+        "their calls are not ours: {figures:?}"
+    );
+    assert_eq!((figures.state, figures.subinterpreters), (PythonState::Active, 1));
+    detach(attribution);
+    run("leave_the_subinterpreter(*made)");
+}
+
+/// Asks for an audit of the calling thread at its next call, however short ago the last was.
+unsafe extern "C" fn ask(_module: Object, _nothing: Object) -> Object {
+    AUDITS.fetch_add(1_000_000_000, Ordering::Relaxed);
+    ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(AUDITS.load(Ordering::Relaxed)));
+    PYTHON.get().unwrap().int(0)
+}
+
+unsafe extern "C" fn ask_not(_module: Object, _nothing: Object) -> Object {
+    PYTHON.get().unwrap().int(0)
+}
+
+fn what_an_audit_costs() {
+    let attribution = try_attach().unwrap();
+    for depth in [5, 50] {
+        run(&format!(
+            "print('an audit of {depth} frames:', round(nanoseconds_of_an_audit({depth})), 'ns')"
+        ));
+    }
+    let audits = attribution.diagnostics().audits;
+    assert!(audits.made >= 8_000 && audits.disagreed == 0, "{audits:?}");
+    detach(attribution);
+}
+
+/// A session is ended by another thread that waits for the interpreter's lock when the interpreter ends: that thread, or the one that waits for it, may be
+/// gone then, and nothing else. (`sys.setswitchinterval` sees to it that the lock is not given away before; while somebody waits on
+/// it for ever, CPython does not end.)
+fn an_interpreter_that_ends_meanwhile_is_not_waited_for() {
+    let attribution = try_attach().unwrap();
+    run("work()\nsys.setswitchinterval(0.5)");
+    let tasks = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = tasks();
+    let ending = std::thread::spawn(move || attribution.detach().map_err(|error| error.to_string()));
+    // The thread itself, and the one that waits for the lock.
+    while tasks() < before + 2 {
+        std::thread::yield_now();
+    }
+    PYTHON.get().unwrap().finish();
+    let ended = ending.join().unwrap();
+    println!("a session that was being ended: {ended:?}");
+    assert!(!Runtime::discover().unwrap().is_running());
+    let again = attach(
+        Runtime::discover().unwrap(),
+        ShadowTable::global(),
+        Arc::clone(UNWINDER.get().unwrap()) as Arc<Unwinder>,
+    );
+    assert!(again.unwrap_err().to_string().contains("not running"));
+}
+
 /// Sessions that follow each other in the test of code objects that must not leak.
 fn cycles() -> usize {
     let wanted = std::env::var("SPARK_TEST_CYCLES");
@@ -447,7 +531,14 @@ fn child() {
     python.add_function(c"check", check);
     python.add_function(c"check_lost", check);
     python.add_function(c"end", end);
+    python.add_function(c"ask", ask);
+    python.add_function(c"ask_not", ask_not);
     python.run(include_str!("programs/lifecycle.py"));
+    if std::env::var_os(ENDING).is_some() {
+        an_interpreter_that_ends_meanwhile_is_not_waited_for();
+        println!("child is done");
+        return;
+    }
 
     ids_are_taken_in_order_and_given_back();
     other_tools_keep_working();
@@ -460,6 +551,9 @@ fn child() {
     addresses_that_are_used_again_inherit_no_name();
     an_endless_session_grows_with_nothing();
     audits_find_and_repair_what_lost_events_left();
+    a_tracing_function_that_raises_costs_no_frame();
+    subinterpreters_are_left_alone_and_reported();
+    what_an_audit_costs();
     run("late_plain()\nlate_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
     sessions_follow_each_other_on_busy_threads();
     many_sessions_leak_no_code_object();
@@ -487,4 +581,9 @@ fn child() {
 #[test]
 fn sessions_leave_nothing_behind_on_every_python() {
     pythons::in_children();
+}
+
+#[test]
+fn a_session_that_is_being_ended_when_python_ends_is_not_waited_for() {
+    pythons::in_children_with(&[(ENDING, "1")]);
 }

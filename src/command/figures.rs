@@ -24,6 +24,12 @@ pub(super) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(number))
 }
 
+/// `12 %`, rounded; 0 % of nothing.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    let percent = (u128::from(part) * 200 + u128::from(whole)) / (u128::from(whole) * 2).max(1);
+    format!("{} %", percent.min(100))
+}
+
 /// `45 s`, `2 min 5 s`, `3 h 4 min`.
 pub(super) fn duration(seconds: u64) -> String {
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
@@ -85,6 +91,19 @@ mod tests {
         assert_eq!(counted(1, "sample"), "1 sample");
         assert_eq!(counted(0, "sample"), "0 samples");
         assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn shares_are_rounded() {
+        for (part, whole, text) in [
+            (0, 0, "0 %"),
+            (1, 3, "33 %"),
+            (2, 3, "67 %"),
+            (5, 5, "100 %"),
+            (7, u64::MAX, "0 %"),
+        ] {
+            assert_eq!(share(part, whole), text);
+        }
     }
 
     #[test]

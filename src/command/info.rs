@@ -1,9 +1,9 @@
 //! What `/spark profiler info` shows.
 
 use super::answer::{START, STOP, name, reason, step};
-use super::figures::{count, counted, duration, interval};
+use super::figures::{count, counted, duration, interval, share};
 use super::line::Line;
-use crate::model::{PythonDiagnostics, PythonState, SampleLoss};
+use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use crate::session::{Requester, RunningInfo, SessionInfo};
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
@@ -31,7 +31,7 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
         }
         return lines;
     };
-    let mut lines = vec![progress(running), python_state(&running.python)];
+    let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
     lines.extend(stretched(running));
     lines.extend(losses(running));
     lines
@@ -74,7 +74,7 @@ fn requester(who: &Requester) -> String {
     name(&who.display_name())
 }
 
-fn python_state(python: &PythonDiagnostics) -> Line {
+fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Line {
     let version = match python.version.as_str() {
         "" => String::new(),
         version => format!(" {}", name(version)),
@@ -88,8 +88,14 @@ fn python_state(python: &PythonDiagnostics) -> Line {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
             let line = line
                 .value(counted(functions, "function"))
-                .text(" seen, deepest stack ")
+                .text(" seen, in ")
+                .value(share(sampler.attributed, sampler.samples))
+                .text(" of the samples, deepest stack ")
                 .value(count(u64::from(python.deepest)));
+            let line = match python.threads_refused {
+                0 => line,
+                refused => line.bad(format!(", {} had no room", counted(refused, "thread"))),
+            };
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),

@@ -243,6 +243,12 @@ impl ProfileMetadata {
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
         }
+        if python.subinterpreters > 0 {
+            map.insert(
+                "subinterpreters, shown natively".to_owned(),
+                python.subinterpreters.into(),
+            );
+        }
         value
     }
 
@@ -271,6 +277,7 @@ impl ProfileMetadata {
             "stacks truncated": python.truncations,
             "stale entries dropped": python.stale_dropped,
             "leave events without entry": python.unmatched_leaves,
+            "shadow stack reads tried": sampler.python_snapshots + sampler.python_torn,
             "shadow stacks read": sampler.python_snapshots,
             "shadow stacks torn": sampler.python_torn,
             "samples with Python frames": sampler.attributed,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::export::test_support::metadata;
-use crate::model::Losses;
+use crate::model::{EventCounts, Losses};
 
 fn extra(metadata: &ProfileMetadata, name: &str) -> Value {
     serde_json::from_str(&metadata.encode(3, &[]).extra_platform_metadata[name]).unwrap()
@@ -30,6 +30,76 @@ fn python_figures_are_there_when_frames_were_attributed() {
     assert_eq!(python["deepest overflow"], 44);
     assert_eq!(python["frames without native frame"], 4);
     assert_eq!(python["code objects unknown"], 3);
+}
+
+/// Everything that tells how far the Python side of a profile can be trusted, each figure under its own name.
+#[test]
+fn every_python_figure_has_its_place() {
+    let mut metadata = metadata();
+    let python = &mut metadata.python;
+    python.events = EventCounts {
+        start: 101,
+        resume: 102,
+        throw: 103,
+        ret: 104,
+        yielded: 105,
+        unwind: 106,
+    };
+    python.threads = 7;
+    python.threads_refused = 8;
+    python.threads_reused = 9;
+    python.deepest = 266;
+    python.truncations = 11;
+    python.codes = [12, 13, 14, 15, 16];
+    python.cache_misses = 6;
+    python.registration_failures = 17;
+    python.callback_failures = 18;
+    python.stale_dropped = 19;
+    python.unmatched_leaves = 20;
+    metadata.sampler.samples = 50;
+    metadata.sampler.attributed = 30;
+    metadata.sampler.python_snapshots = 41;
+    metadata.sampler.python_torn = 2;
+    metadata.merge.placed = 21;
+    metadata.merge.missed = 22;
+    metadata.merge.unanchored = 23;
+    let python = extra(&metadata, "Python attribution");
+    for (name, figure) in [
+        ("threads registered", 7),
+        ("threads refused", 8),
+        ("threads with the id of a dead one", 9),
+        ("deepest stack", 266),
+        ("deepest overflow", 10),
+        ("stacks truncated", 11),
+        ("registration failures", 17),
+        ("callback failures", 18),
+        ("stale entries dropped", 19),
+        ("leave events without entry", 20),
+        ("shadow stack reads tried", 43),
+        ("shadow stacks read", 41),
+        ("shadow stacks torn", 2),
+        ("samples with Python frames", 30),
+        ("samples without Python frames", 20),
+        ("frames placed", 21),
+        ("frames without native frame", 22),
+        ("frames not placed yet", 23),
+        ("code objects unknown", 3),
+        ("code cache hits", 300),
+        ("code cache misses", 6),
+    ] {
+        assert_eq!(python[name], figure, "{name}");
+    }
+    assert_eq!(python["backend"], "sys.monitoring (PEP 669)");
+    let events: Vec<u64> = ["start", "resume", "throw", "return", "yield", "unwind"]
+        .iter()
+        .map(|event| python["events"][event].as_u64().unwrap())
+        .collect();
+    assert_eq!(events, [101, 102, 103, 104, 105, 106]);
+    let codes: Vec<u64> = Category::ALL
+        .iter()
+        .map(|category| python["code objects"][category.name()].as_u64().unwrap())
+        .collect();
+    assert_eq!(codes, [12, 13, 14, 15, 16]);
 }
 
 #[test]

@@ -87,6 +87,8 @@ pub struct PythonDiagnostics {
     pub codes: [u32; Category::ALL.len()],
     /// Code objects that were seen and are alive.
     pub living_codes: u64,
+    /// Most interpreters beside the main one that were seen at once; what they run is shown natively.
+    pub subinterpreters: u32,
     /// Look-ups that a thread's cache did not answer; the enter events less these are its hits.
     pub cache_misses: u64,
     /// Code objects that could not be registered.

@@ -129,6 +129,8 @@ api! {
     fn PyFrame_GetGenerator(*mut PyFrameObject) -> *mut PyObject;
     fn PyCode_AddWatcher(unsafe extern "C-unwind" fn(c_int, *mut PyCodeObject) -> c_int) -> c_int;
     fn PyCode_ClearWatcher(c_int) -> c_int;
+    fn PyInterpreterState_Head() -> *mut c_void;
+    fn PyInterpreterState_Next(*mut c_void) -> *mut c_void;
 }
 
 // SAFETY: function addresses and two immortal objects' addresses, none of which ever changes.
@@ -144,6 +146,21 @@ impl Api {
         // In 3.12, where there is no Py_IsFinalizing, Py_FinalizeEx clears "initialized" when it begins to end threads.
         // SAFETY: as above.
         initialized && self.is_finalizing.is_none_or(|ask| unsafe { ask() } == 0)
+    }
+
+    /// How many interpreters there are beside the main one. Needs the lock.
+    pub(super) fn subinterpreters(&self) -> u32 {
+        let mut count = 0;
+        // SAFETY: the lock is held. With locks of their own, subinterpreters may come and go meanwhile; CPython guards its list, and one that goes is freed
+        // by a thread that holds its lock, after it has been taken out.
+        unsafe {
+            let mut next = (self.PyInterpreterState_Head)();
+            while !next.is_null() {
+                count += 1;
+                next = (self.PyInterpreterState_Next)(next);
+            }
+        }
+        u32::saturating_sub(count, 1)
     }
 
     /// Whether the calling thread holds the interpreter's lock (is attached, in a free-threaded build).

@@ -230,7 +230,8 @@ impl Attribution {
             audits: self.live.audits.figures(),
             codes,
             living_codes,
-            // Relaxed, all three: figures.
+            // Relaxed, all: figures.
+            subinterpreters: self.live.subinterpreters.load(Ordering::Relaxed),
             cache_misses: self.live.cache_misses.load(Ordering::Relaxed),
             registration_failures: self.live.registration_failures.load(Ordering::Relaxed),
             callback_failures: self.live.callback_failures.load(Ordering::Relaxed),
@@ -378,6 +379,8 @@ impl Attribution {
 
 /// Asks whether our callbacks are in place, and stops trusting the shadow stacks when they are not. Needs the interpreter's lock.
 fn check(api: &'static Api, tool: &Mutex<Option<Tool>>, live: &Live) {
+    // Relaxed: a figure.
+    live.subinterpreters.fetch_max(api.subinterpreters(), Ordering::Relaxed);
     let mut refs = Refs::new(api);
     // Only references are counted with the lock on the tool held: the check itself calls Python, which others could wait behind.
     let handle = tool.lock().as_ref().map(|tool| tool.handle(&mut refs));

@@ -27,6 +27,8 @@ pub(super) struct Live {
     pub(super) codes: Mutex<Codes>,
     /// Why names are no longer taken or callbacks no longer come, in a user's words; each reason once, as they came.
     degraded: Mutex<Vec<String>>,
+    /// The most that were seen at once.
+    pub(super) subinterpreters: AtomicU32,
     pub(super) cache_misses: AtomicU64,
     pub(super) registration_failures: AtomicU64,
     pub(super) callback_failures: AtomicU64,
@@ -109,6 +111,7 @@ impl Live {
             audits: Audits::default(),
             codes: Mutex::new(Codes::default()),
             degraded: Mutex::new(Vec::new()),
+            subinterpreters: AtomicU32::new(0),
             cache_misses: AtomicU64::new(0),
             registration_failures: AtomicU64::new(0),
             callback_failures: AtomicU64::new(0),

@@ -3,24 +3,31 @@
 //! Open addressing with linear probing over single words (`tid << 32 | slot + 1`), twice as many as there are slots, so that a probe always
 //! ends at a free word and mostly at the first one. Words are filled and overwritten, never removed, until [`TidIndex::clear`].
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::limits::PYTHON_THREADS;
 use crate::model::Tid;
 
-/// Words of the index: at most half of them are ever in use.
-const WORDS: usize = (PYTHON_THREADS * 2).next_power_of_two();
-
-/// See the module's text.
+/// See the module's text. At most half of the words may ever be in use.
 #[derive(Debug)]
-pub(super) struct TidIndex {
+pub(super) struct TidIndex<const WORDS: usize> {
     words: [AtomicU64; WORDS],
 }
 
-impl TidIndex {
+impl<const WORDS: usize> TidIndex<WORDS> {
+    #[cfg(not(loom))]
     pub(super) const fn new() -> Self {
         TidIndex {
             words: [const { AtomicU64::new(0) }; WORDS],
+        }
+    }
+
+    #[cfg(loom)]
+    pub(super) fn new() -> Self {
+        TidIndex {
+            words: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 
@@ -76,13 +83,16 @@ impl TidIndex {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::limits::PYTHON_THREADS;
+
+    const WORDS: usize = PYTHON_THREADS * 2;
 
     #[test]
     fn colliding_ids_are_told_apart() {
-        let index = TidIndex::new();
+        let index = TidIndex::<WORDS>::new();
         let ids: Vec<Tid> = (0..PYTHON_THREADS as i32)
             .map(|n| Tid::new(7 + n * WORDS as i32))
             .collect();
@@ -97,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_newest_slot_of_an_id_wins_and_can_be_taken_away() {
-        let index = TidIndex::new();
+        let index = TidIndex::<WORDS>::new();
         index.set(Tid::new(5), Some(1));
         index.set(Tid::new(5), Some(2));
         assert_eq!(index.find(Tid::new(5)), Some(2));
@@ -105,5 +115,58 @@ mod tests {
         assert_eq!(index.find(Tid::new(5)), None);
         index.clear();
         assert_eq!(index.find(Tid::new(5)), None);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::{Tid, TidIndex};
+
+    /// Two threads whose ids begin at the same word take their slots at the same time, as they may in a free-threaded build: each finds its own, and a
+    /// handler on a third sees each slot or none, never the other's.
+    #[test]
+    fn loom_threads_that_come_at_the_same_time_keep_their_slots() {
+        loom::model(|| {
+            let index = Arc::new(TidIndex::<4>::new());
+            let (one, other) = (Tid::new(5), Tid::new(9));
+            let arriving = {
+                let index = Arc::clone(&index);
+                thread::spawn(move || {
+                    index.set(other, Some(1));
+                    assert_eq!(index.find(other), Some(1));
+                })
+            };
+            let looking = {
+                let index = Arc::clone(&index);
+                thread::spawn(move || {
+                    assert!(matches!(index.find(one), None | Some(0)));
+                    assert!(matches!(index.find(other), None | Some(1)));
+                })
+            };
+            index.set(one, Some(0));
+            assert_eq!(index.find(one), Some(0));
+            arriving.join().unwrap();
+            looking.join().unwrap();
+            assert_eq!((index.find(one), index.find(other)), (Some(0), Some(1)));
+        });
+    }
+
+    /// A dead thread's id is given to a new thread while a handler looks: it sees the old slot or the new one.
+    #[test]
+    fn loom_an_id_that_is_used_again_leads_to_one_of_its_slots() {
+        loom::model(|| {
+            let index = Arc::new(TidIndex::<2>::new());
+            index.set(Tid::new(5), Some(0));
+            let arriving = {
+                let index = Arc::clone(&index);
+                thread::spawn(move || index.set(Tid::new(5), Some(1)))
+            };
+            assert!(matches!(index.find(Tid::new(5)), Some(0 | 1)));
+            arriving.join().unwrap();
+            assert_eq!(index.find(Tid::new(5)), Some(1));
+        });
     }
 }

@@ -15,7 +15,8 @@ use crate::model::{MonotonicNanos, Tid};
 /// reuses thread ids: the newest claim of an id is the one that readers find, and a dead thread's slot is never written again.
 #[derive(Debug)]
 pub struct ShadowTable {
-    index: TidIndex,
+    /// Twice as many words as slots.
+    index: TidIndex<{ (PYTHON_THREADS * 2).next_power_of_two() }>,
     /// Slots given away.
     claimed: AtomicU32,
     /// Claims that found none free.

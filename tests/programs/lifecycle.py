@@ -170,6 +170,79 @@ def delegate():
     look()
 
 
+# A tracing function that raises when a function is called: the interpreter tells it first, and then nobody else of the call.
+def raising_trace():
+    def victim():
+        assert False, "it never begins"
+
+    def trace(frame, event, argument):
+        raise ValueError
+
+    for _ in range(100):
+        sys.settrace(trace)
+        try:
+            victim()
+        except ValueError:
+            pass
+        check_lost()
+    look()
+
+
+# Another interpreter's code, with a monitoring tool of its own.
+def in_a_subinterpreter():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    import textwrap
+
+    def run(number, source):
+        failed = interpreters.run_string(number, textwrap.dedent(source))
+        assert failed is None, failed
+
+    number = interpreters.create()
+    run(number, '''
+        import sys
+        M = sys.monitoring
+        assert [M.get_tool(i) for i in range(6)] == [None] * 6, "ours is not theirs"
+        M.use_tool_id(2, "theirs")
+        seen = []
+        M.register_callback(2, M.events.PY_START, lambda code, offset: seen.append(code))
+        M.set_events(2, M.events.PY_START)
+        def count(n):
+            return n and count(n - 1)
+        for _ in range(1000):
+            count(5)
+        assert len(seen) >= 6000, len(seen)
+    ''')
+    look()
+    return interpreters, number
+
+
+def leave_the_subinterpreter(interpreters, number):
+    interpreters.run_string(number, "for _ in range(100): count(5)\nassert len(seen) >= 6600")
+    interpreters.destroy(number)
+
+
+# What an audit costs: `ask` wants one at the next call.
+def nanoseconds_of_an_audit(depth):
+    import time
+
+    def timed(wanted):
+        best = 1 << 60
+        for _ in range(20):
+            begin = time.perf_counter_ns()
+            for _ in range(200):
+                wanted()
+                leaf(1)
+            best = min(best, time.perf_counter_ns() - begin)
+        return best / 200
+
+    if depth:
+        return nanoseconds_of_an_audit(depth - 1)
+    return timed(ask) - timed(ask_not)
+
+
 # Eight busy threads.
 running = True
 

@@ -41,6 +41,13 @@ impl Arguments {
             .map_err(|error: T::Err| self.usage(format!("{name} {text}: {}", error.to_string())))
     }
 
+    /// Takes `--name` out, if it is there.
+    pub fn flag(&mut self, name: &str) -> bool {
+        let before = self.rest.len();
+        self.rest.retain(|argument| argument != name);
+        self.rest.len() < before
+    }
+
     /// Takes `--python X.Y` out.
     pub fn python(&mut self) -> Result<Option<PythonVersion>, CommandError> {
         let version: Option<PythonVersion> = self.option("--python")?;
@@ -94,6 +101,14 @@ mod tests {
         assert_eq!(a.python().unwrap(), Some(PythonVersion::V3_12));
         assert_eq!(a.option::<u64>("--seconds").unwrap(), Some(5));
         assert_eq!(a.positional().as_deref(), Some("dir"));
+        a.finish().unwrap();
+    }
+
+    #[test]
+    fn flags_are_taken() {
+        let mut a = arguments("--truth --minutes 2");
+        assert!(a.flag("--truth") && !a.flag("--truth"));
+        assert_eq!(a.option::<u64>("--minutes").unwrap(), Some(2));
         a.finish().unwrap();
     }
 

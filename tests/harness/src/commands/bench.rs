@@ -10,6 +10,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     let lab = Lab::open()?;
     for (bench, file) in [
         ("native", "bench.json"),
+        ("callbacks", "bench-python.json"),
         ("server", "bench-server.json"),
         ("profile", "bench-profile.json"),
     ] {

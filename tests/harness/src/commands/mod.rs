@@ -7,6 +7,7 @@ mod demo;
 mod pythons;
 mod serve;
 mod test;
+mod torture;
 
 use harness::Error;
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ struct Subcommand {
     run: fn(Vec<String>) -> Outcome,
 }
 
-const SUBCOMMANDS: [Subcommand; 6] = [
+const SUBCOMMANDS: [Subcommand; 7] = [
     Subcommand {
         name: "demo",
         arguments: "[--python X.Y] [--seconds N]",
@@ -55,9 +56,15 @@ const SUBCOMMANDS: [Subcommand; 6] = [
         run: test::run,
     },
     Subcommand {
+        name: "torture",
+        arguments: "--truth [--python X.Y] [--minutes N]",
+        summary: "compare samples with what Python really ran, for ten minutes on each version unless said otherwise",
+        run: torture::run,
+    },
+    Subcommand {
         name: "bench",
         arguments: "",
-        summary: "measure what the profiler costs on this machine, as a table and as target/bench.json",
+        summary: "measure what the profiler costs on this machine, as tables and as target/bench*.json",
         run: bench::run,
     },
     Subcommand {
