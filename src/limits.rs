@@ -287,7 +287,7 @@ pub const PROFILE_GZIP_BYTES: u64 = 8 << 20;
 /// 110 MB, of a day they would be 2 GB.
 pub const PROFILE_BYTES: u64 = 256 << 20;
 
-/// How often a profile that is too large is folded further. Twice is the rule.
+/// Tries to fold a profile so that it fits. One or two is the rule.
 pub const FOLD_ROUNDS: usize = 12;
 
 /// Bytes of profiles that are kept: a year of one a day.

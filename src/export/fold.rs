@@ -7,8 +7,8 @@
 //! # Algorithm
 //! A frame's time is at least that of each frame below it, so "all frames with at least so much time" is a tree that contains the root. The bound is
 //! chosen so that the part of the size stays that has to, by the size measured; what is below it becomes, under each frame that stays, one frame that
-//! says how many it stands for. Its time is theirs, so all sums stay as they are. Names compress unevenly, so the size is measured again, and the bound
-//! raised until it fits.
+//! says how many it stands for. Its time is theirs, so all sums stay as they are. What a frame weighs as gzip is only known about: the size is measured
+//! after each try, and the next one is aimed by it.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use flate2::write::GzEncoder;
 
 use super::frames::{FrameName, OWN_CLASS};
 use super::ordered::{FOLDED, OrderedTree, add};
-use super::profile::Profile;
+use super::profile::{Profile, ThreadTree};
 use super::write::{write, written_bytes};
 use crate::limits::{FOLD_ROUNDS, PROFILE_BYTES};
 
@@ -27,8 +27,14 @@ const TIME_BYTES: u64 = 6;
 /// Compressed bytes of a frame without its times, about.
 const FRAME_BYTES: u64 = 12;
 
-/// Of what would fit, aimed at: names compress unevenly, and a second round costs more than it brings.
+/// Of what would fit, aimed at: names compress unevenly.
 const AIM: f64 = 0.95;
+
+/// Of what would fit, enough to stop at.
+const ENOUGH: f64 = 0.75;
+
+/// Further tries once something fits.
+const BETTER_ROUNDS: usize = 2;
 
 /// What frames are compared by: nanoseconds, and for equal ones the place among all frames, at which a caller stands behind what it calls. So a caller is
 /// never less than what it calls, and no two are equal.
@@ -55,46 +61,95 @@ enum Size {
     Raw,
 }
 
-/// Too large in this size, of which this part fits, 0 to 1.
+/// How many times larger than it may be a profile is, in the size in which it is the most; up to 1 it fits.
 struct Excess {
     size: Size,
-    part: f64,
+    times: f64,
 }
 
 /// Folds the smallest frames of a profile that is larger than `limit` bytes as gzip, and says how many it folded; 0 when it fits.
 pub fn fold(profile: &mut Profile, limit: u64) -> u64 {
-    for _ in 0..FOLD_ROUNDS {
-        let Some(excess) = excess(profile, limit) else { break };
-        fold_to(profile, &excess);
+    let excess = measure(profile, limit);
+    if excess.times <= 1.0 {
+        return 0;
     }
+    let windows = profile.windows();
+    let whole = std::mem::take(&mut profile.threads);
+    let mut first = 0;
+    let weights: Vec<Vec<Weight>> = whole
+        .iter()
+        .map(|thread| {
+            let weights = weigh(&thread.tree, windows, first, excess.size);
+            first += weights.len() as u32;
+            weights
+        })
+        .collect();
+    let mut falling: Vec<Weight> = weights.iter().flatten().copied().collect();
+    falling.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.time));
+    let folded = |part: f64| -> Vec<ThreadTree> {
+        let bound = bound(&falling, part);
+        let threads = whole.iter().zip(&weights);
+        let fold = |(thread, weights): (&ThreadTree, &Vec<Weight>)| ThreadTree {
+            name: thread.name.clone(),
+            tree: fold_tree(&thread.tree, weights, windows, bound),
+        };
+        threads.map(fold).collect()
+    };
+
+    // Parts of the weights that are known to fit, and to be too much.
+    let (mut fits, mut too_much) = (0.0, 1.0);
+    let mut part = AIM / excess.times;
+    let mut best = None;
+    let mut rounds = FOLD_ROUNDS;
+    while rounds > 0 {
+        rounds -= 1;
+        profile.threads = folded(part);
+        let times = measure(profile, limit).times;
+        if times <= 1.0 {
+            fits = part;
+            best = Some(std::mem::take(&mut profile.threads));
+            if times >= ENOUGH {
+                break;
+            }
+            rounds = rounds.min(BETTER_ROUNDS);
+        } else {
+            too_much = part;
+        }
+        // By the rule of three, or by halves where that leads out of what is known.
+        let guess = part * AIM / times;
+        part = if guess > fits && guess < too_much {
+            guess
+        } else {
+            (fits + too_much) / 2.0
+        };
+    }
+    profile.threads = best.unwrap_or_else(|| folded(0.0));
     let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes());
     nodes.map(|node| u64::from(node.folded)).sum()
 }
 
-/// In what the profile is too large; `None` when it fits.
-fn excess(profile: &Profile, limit: u64) -> Option<Excess> {
+/// How large a profile is.
+fn measure(profile: &Profile, limit: u64) -> Excess {
+    let of = |size: Size, bytes: u64, limit: u64| Excess {
+        size,
+        times: bytes as f64 / limit.max(1) as f64,
+    };
     let raw = written_bytes(profile);
     if raw > PROFILE_BYTES {
-        return Some(Excess {
-            size: Size::Raw,
-            part: PROFILE_BYTES as f64 / raw as f64,
-        });
+        return of(Size::Raw, raw, PROFILE_BYTES);
     }
     // Compressed it is never noticeably larger.
     if raw <= limit {
-        return None;
+        return of(Size::Gzip, raw, limit);
     }
-    let mut gzip = GzEncoder::new(Counter(0), Compression::fast());
+    // At the setting of an upload.
+    let mut gzip = GzEncoder::new(Counter(0), Compression::default());
     // A counter takes everything.
     let written = write(profile, &mut gzip).and_then(|()| gzip.finish());
-    let size = written.map_or(u64::MAX, |counter| counter.0);
-    (size > limit).then(|| Excess {
-        size: Size::Gzip,
-        part: limit as f64 / size as f64,
-    })
+    of(Size::Gzip, written.map_or(u64::MAX, |counter| counter.0), limit)
 }
 
-/// Counts bytes of the profile as gzip, at the setting that is fast: no other makes it larger.
+/// Counts bytes of the profile as gzip.
 struct Counter(u64);
 
 impl Write for Counter {
@@ -105,25 +160,6 @@ impl Write for Counter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Folds the smallest frames so that about as much stays as fits.
-fn fold_to(profile: &mut Profile, excess: &Excess) {
-    let windows = profile.windows();
-    let mut first = 0;
-    let weights: Vec<Vec<Weight>> = profile
-        .threads
-        .iter()
-        .map(|thread| {
-            let weights = weigh(&thread.tree, windows, first, excess.size);
-            first += weights.len() as u32;
-            weights
-        })
-        .collect();
-    let bound = bound(weights.iter().flatten().copied().collect(), excess.part * AIM);
-    for (thread, weights) in profile.threads.iter_mut().zip(&weights) {
-        thread.tree = fold_tree(&thread.tree, weights, windows, bound);
     }
 }
 
@@ -152,14 +188,13 @@ fn weigh(tree: &OrderedTree, windows: usize, first: u32, size: Size) -> Vec<Weig
     weights
 }
 
-/// The least time of a frame that stays when about `part` of the size is to stay.
-fn bound(mut weights: Vec<Weight>, part: f64) -> Time {
-    weights.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.time));
+/// The least time of a frame that stays when about `part` of the size is to stay. `falling`: the longest time first.
+fn bound(falling: &[Weight], part: f64) -> Time {
     let more = |weight: &Weight| weight.stand_in + if weight.is_least { 0 } else { weight.bytes };
-    let all: u64 = weights.iter().map(more).sum();
+    let all: u64 = falling.iter().map(more).sum();
     let mut left = (all as f64 * part) as u64;
-    for weight in weights {
-        match left.checked_sub(more(&weight)) {
+    for weight in falling {
+        match left.checked_sub(more(weight)) {
             Some(less) => left = less,
             // The first one that is folded.
             None => return (weight.time.0, weight.time.1 + 1),

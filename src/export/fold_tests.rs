@@ -4,7 +4,7 @@ use prost::Message;
 
 use super::*;
 use crate::export::pb;
-use crate::export::profile::{ThreadTree, encoded_name};
+use crate::export::profile::encoded_name;
 
 const WINDOWS: usize = 2;
 
@@ -54,7 +54,7 @@ fn profile(tree: OrderedTree) -> Profile {
 }
 
 fn gzip_bytes(profile: &Profile) -> u64 {
-    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
     write(profile, &mut out).unwrap();
     out.finish().unwrap().len() as u64
 }
