@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -111,13 +111,13 @@ fn executes() {
 }
 
 extern "C" fn on_foreign(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel's, or passed on as it was; the timer exists from before its first signal to the end of the process.
+    // SAFETY: the kernel's, or passed on as it was. A timer's has its overrun as the sixth word (asm-generic/siginfo.h, `_timer`).
     let missed = unsafe {
         if (*info).si_code != libc::SI_TIMER {
             CALLED.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        libc::timer_getoverrun(TIMER.load(Ordering::Relaxed))
+        *info.cast::<i32>().add(5)
     };
     TIMER_CALLED.fetch_add(1, Ordering::Relaxed);
     TIMER_MISSED.fetch_add(u64::try_from(missed).unwrap(), Ordering::Relaxed);
@@ -132,38 +132,41 @@ static RAISED: AtomicU64 = AtomicU64::new(0);
 static CALLED: AtomicU64 = AtomicU64::new(0);
 static ON_OTHER_STACK: AtomicU64 = AtomicU64::new(0);
 
-/// A timer of somebody else's that sends `SIGPROF`: its calls, and the expirations that the kernel says came while one was still on its way.
-static TIMER: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Timers of somebody else's that send `SIGPROF`: their calls, and the expirations that the kernel says came while the last one was still on its way.
 static TIMER_CALLED: AtomicU64 = AtomicU64::new(0);
 static TIMER_MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// Rarely enough that a thread has mostly had its turn between two.
+/// One of the timers expires in each.
 const TIMER_PERIOD: Duration = Duration::from_millis(50);
 
-/// Starts that timer: `SIGPROF` to the thread with this id.
-fn start_timer(tid: Tid) {
-    // SAFETY: zeroed values of these types are valid; what the call needs is filled in.
-    unsafe {
-        let mut event: libc::sigevent = std::mem::zeroed();
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = libc::SIGPROF;
-        event.sigev_notify_thread_id = tid.get();
-        let mut timer = std::ptr::null_mut();
-        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
-        TIMER.store(timer, Ordering::Relaxed);
-        let every = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: TIMER_PERIOD.as_nanos() as i64,
-        };
-        let setting = libc::itimerspec {
-            it_interval: every,
-            it_value: every,
-        };
-        assert_eq!(libc::timer_settime(timer, 0, &setting, std::ptr::null_mut()), 0);
+/// So many that a thread has its turn between two expirations of one of them, on a full machine as well.
+const TIMERS: u32 = 10;
+
+/// Starts those timers: `SIGPROF` to the thread with this id.
+fn start_timers(tid: Tid) {
+    let time = |time: Duration| libc::timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    for number in 0..TIMERS {
+        // SAFETY: zeroed values of these types are valid; what the calls need is filled in.
+        unsafe {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = libc::SIGPROF;
+            event.sigev_notify_thread_id = tid.get();
+            let mut timer = std::ptr::null_mut();
+            assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
+            let setting = libc::itimerspec {
+                it_interval: time(TIMER_PERIOD * TIMERS),
+                it_value: time(TIMER_PERIOD * (number + 1)),
+            };
+            assert_eq!(libc::timer_settime(timer, 0, &setting, std::ptr::null_mut()), 0);
+        }
     }
 }
 
-/// What became of the timer's expirations in some time.
+/// What became of the timers' expirations in some time.
 #[derive(Debug)]
 struct Expirations {
     due: u64,
@@ -308,7 +311,7 @@ fn a_storm_is_survived() {
     tids.push(sleeper);
 
     // A quarter of the time without us, then all of it with us.
-    start_timer(tids[SIGNALS]);
+    start_timers(tids[SIGNALS]);
     let without = Expirations::during(torture_time(5) / 4, || std::thread::sleep(Duration::from_millis(5)));
 
     let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(tids.clone()));

@@ -84,8 +84,9 @@ fn a_profile_holds_nothing_secret_and_nothing_that_is_not_listed() {
     server.wait_for_since(mark, SAVED, ANSWER).unwrap();
     let path = server.profile_files().unwrap().pop().unwrap();
     let folder = server.dir().to_string_lossy().into_owned();
-    server.stop_cleanly().unwrap();
+    // The folder goes with the server.
     let bytes = std::fs::read(path).unwrap();
+    server.stop_cleanly().unwrap();
 
     let mut said = Vec::new();
     assert!(texts(&bytes, &mut said), "the profile is a message");
