@@ -22,8 +22,6 @@ static PYTHON: OnceLock<Interpreter> = OnceLock::new();
 static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 /// The time that audits are asked for with: far in the future, so that none comes too soon after the last.
 static AUDITS: AtomicU64 = AtomicU64::new(1 << 60);
-/// In a child: only the interpreter's end is tried.
-const ENDING: &str = "SPARK_TEST_ENDING";
 static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
 
 /// The true names, and the ids and anchors of the shadow stack, if there was one.
@@ -378,31 +376,6 @@ fn what_an_audit_costs() {
     detach(attribution);
 }
 
-/// A session is ended by another thread that waits for the interpreter's lock when the interpreter ends: that thread, or the one that waits for it, may be
-/// gone then, and nothing else. (`sys.setswitchinterval` sees to it that the lock is not given away before; while somebody waits on
-/// it for ever, CPython does not end.)
-fn an_interpreter_that_ends_meanwhile_is_not_waited_for() {
-    let attribution = try_attach().unwrap();
-    run("work()\nsys.setswitchinterval(0.5)");
-    let tasks = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    let before = tasks();
-    let ending = std::thread::spawn(move || attribution.detach().map_err(|error| error.to_string()));
-    // The thread itself, and the one that waits for the lock.
-    while tasks() < before + 2 {
-        std::thread::yield_now();
-    }
-    PYTHON.get().unwrap().finish();
-    let ended = ending.join().unwrap();
-    println!("a session that was being ended: {ended:?}");
-    assert!(!Runtime::discover().unwrap().is_running());
-    let again = attach(
-        Runtime::discover().unwrap(),
-        ShadowTable::global(),
-        Arc::clone(UNWINDER.get().unwrap()) as Arc<Unwinder>,
-    );
-    assert!(again.unwrap_err().to_string().contains("not running"));
-}
-
 /// Sessions that follow each other in the test of code objects that must not leak.
 fn cycles() -> usize {
     let wanted = std::env::var("SPARK_TEST_CYCLES");
@@ -534,12 +507,6 @@ fn child() {
     python.add_function(c"ask", ask);
     python.add_function(c"ask_not", ask_not);
     python.run(include_str!("programs/lifecycle.py"));
-    if std::env::var_os(ENDING).is_some() {
-        an_interpreter_that_ends_meanwhile_is_not_waited_for();
-        println!("child is done");
-        return;
-    }
-
     ids_are_taken_in_order_and_given_back();
     other_tools_keep_working();
     tampering_is_noticed_and_not_answered();
@@ -581,9 +548,4 @@ fn child() {
 #[test]
 fn sessions_leave_nothing_behind_on_every_python() {
     pythons::in_children();
-}
-
-#[test]
-fn a_session_that_is_being_ended_when_python_ends_is_not_waited_for() {
-    pythons::in_children_with(&[(ENDING, "1")]);
 }

@@ -124,19 +124,13 @@ pub fn wanted() -> Vec<&'static str> {
 /// printing "child is done".
 #[allow(dead_code)]
 pub fn in_children() {
-    in_children_with(&[]);
-}
-
-/// The same with variables in the children's environment.
-#[allow(dead_code)]
-pub fn in_children_with(environment: &[(&str, &str)]) {
     let mut ran = 0;
     for minor in wanted() {
         let Some(python) = find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;
         };
-        let output = child_of(&python).envs(environment.iter().copied()).output().unwrap();
+        let output = child_of(&python).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         println!(
             "--- {}\n{text}\n{}",

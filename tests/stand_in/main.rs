@@ -8,7 +8,6 @@ mod command_lines;
 mod commands;
 mod console;
 mod lifecycle;
-mod lock_held;
 mod owners;
 mod privacy;
 mod profiles;
