@@ -262,6 +262,9 @@ pub const ATTACH_WAIT_MILLIS: u64 = 2_000;
 /// finaliser runs inside one.
 pub const CALLBACK_EXITS: u32 = 100;
 
+/// How often the end of a session tries again to make the thread that lets Python go, after 10 ms each: half a second.
+pub const THREAD_RETRIES: u32 = 50;
+
 /// Addresses that are remembered as callers of Python code. An interpreter has some dozens; beyond this an eval frame between two events is shown as such.
 pub const CARRIERS: usize = 4_096;
 

@@ -399,6 +399,11 @@ fn what_is_stopped_or_thrown_away_is_said() {
         (
             "profiler stop",
             Ended::Wait(2),
+            "[⚡] Trying again to upload or save 2 profiles.",
+        ),
+        (
+            "profiler upload",
+            Ended::Wait(2),
             "[⚡] Trying again to upload 2 profiles.",
         ),
         (

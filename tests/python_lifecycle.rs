@@ -7,7 +7,7 @@ mod interpreter;
 mod pythons;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use endstone_spark::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
@@ -152,6 +152,72 @@ fn callbacks_in_others_hands_do_no_harm() {
     );
     detach(attribution);
     run("kept.clear()");
+}
+
+/// Children are forked while another thread holds the lock on the functions' names nearly always.
+fn forked_children_wait_for_no_lock() {
+    let attribution = try_attach().unwrap();
+    run("many_functions(2_000)");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The limit: `run` may panic, and the scope waits for this thread.
+            let began = std::time::Instant::now();
+            while !over.load(Ordering::Relaxed) && began.elapsed() < std::time::Duration::from_secs(300) {
+                attribution.codes();
+            }
+        });
+        run("children = forked(200)");
+        over.store(true, Ordering::Relaxed);
+    });
+    run("assert children == [0] * 200, children");
+    let figures = attribution.diagnostics();
+    assert_eq!((figures.state, figures.registration_failures), (PythonState::Active, 0));
+    detach(attribution);
+}
+
+/// New threads with the default stack, such as ours that take the interpreter's lock, cannot be made while `act` runs.
+fn without_new_threads(act: impl FnOnce()) {
+    unsafe extern "C" {
+        fn pthread_getattr_default_np(attributes: *mut libc::pthread_attr_t) -> libc::c_int;
+        fn pthread_setattr_default_np(attributes: *const libc::pthread_attr_t) -> libc::c_int;
+    }
+    let mut size = 0;
+    // SAFETY: attributes are made before they are used; a stack larger than the address space is refused with EAGAIN when a thread is made.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        assert_eq!(pthread_getattr_default_np(&mut attributes), 0);
+        assert_eq!(libc::pthread_attr_getstacksize(&attributes, &mut size), 0);
+        assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, 1 << 48), 0);
+        assert_eq!(pthread_setattr_default_np(&attributes), 0);
+        act();
+        assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, size), 0);
+        assert_eq!(pthread_setattr_default_np(&attributes), 0);
+        libc::pthread_attr_destroy(&mut attributes);
+    }
+}
+
+fn what_could_not_be_given_back_is_given_back_by_the_next() {
+    let attribution = try_attach().unwrap();
+    run("work()");
+    without_new_threads(|| {
+        let refused = "no thread could be started";
+        let error = PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap_err();
+        assert!(error.to_string().contains(refused), "{error}");
+        assert_eq!(
+            ShadowTable::global().read(current_tid(), &mut ReadBuffer::new()),
+            ShadowRead::NoStack,
+            "what is on the shadow stacks is not trusted any more"
+        );
+        run("assert M.get_tool(2) == 'spark'\nwork()\nmade_anew(10, int)");
+        let error = try_attach().unwrap_err();
+        assert!(error.to_string().contains(refused), "{error}");
+    });
+    let attribution = try_attach().unwrap();
+    run("assert tools() == [None, None, 'spark', None, None, None], tools()\nwork()");
+    assert_eq!(attribution.diagnostics().state, PythonState::Active);
+    detach(attribution);
+    run("assert tools() == [None] * 6, tools()");
 }
 
 fn odd_names_become_presentable() {
@@ -512,6 +578,8 @@ fn child() {
     tampering_is_noticed_and_not_answered();
     an_id_that_others_freed_or_took_is_left_clean();
     callbacks_in_others_hands_do_no_harm();
+    forked_children_wait_for_no_lock();
+    what_could_not_be_given_back_is_given_back_by_the_next();
     odd_names_become_presentable();
     code_belongs_to_whom_it_belongs();
     code_objects_are_let_go();

@@ -106,8 +106,12 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     python.int(0)
 }
 
-/// Whether these are the same but for functions that have not come further than their first line: while one is being entered, and before its event, a garbage
-/// collection may run other code.
+/// Since this minor version of CPython 3, functions that are being entered may be missing. A garbage collection that is due runs at the beginning of a
+/// function; there, and before the start event, finalisers and callbacks run whose caller is a frame that no event has told of. 3.12 sends the event
+/// first; on 3.13, which looks in the same order as 3.14, it was not seen.
+const COLLECTS_WHILE_ENTERING: u32 = 14;
+
+/// Whether these are the same but for functions that have not come further than their first line, see [`COLLECTS_WHILE_ENTERING`].
 fn all_but_entering(truth: &[(String, bool)], seen: &[&str]) -> bool {
     let mut seen = seen.iter().peekable();
     let fits = truth.iter().all(|(name, begun)| {
@@ -171,12 +175,16 @@ fn sample(attribution: &Attribution, act: impl FnOnce()) -> Verdicts {
     })
 }
 
+/// Major and minor version.
+fn version(runtime: &Runtime) -> (u32, u32) {
+    let mut numbers = runtime.version().split('.').map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
 /// Finds out how this interpreter's frames lie in memory. Called with a code object by the function that it is of.
 unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
     let python = PYTHON.get().unwrap();
-    let version = Runtime::discover().unwrap().version();
-    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
-    let version = (numbers.next().unwrap(), numbers.next().unwrap());
+    let version = version(&Runtime::discover().unwrap());
     // SAFETY: the lock is held; `co_qualname` is kept alive by the code object.
     let name = unsafe {
         let name = (python.PyObject_GetAttrString)(code, c"co_qualname".as_ptr());
@@ -280,7 +288,14 @@ fn child() {
         }
         assert!(checks > 2_000, "the program did not run");
         assert!(wrong.is_empty());
-        assert!(entering * 100 <= checks, "{entering}");
+        let may_lack = |lacking: u64, of: u64| {
+            if version(&runtime).1 >= COLLECTS_WHILE_ENTERING {
+                lacking * 100 <= of
+            } else {
+                lacking == 0
+            }
+        };
+        assert!(may_lack(entering as u64, checks as u64), "{entering}");
         assert!(verdicts.judged > 500, "the sampler did not run");
         assert!(verdicts.untold * 50 < verdicts.judged, "{verdicts:?}");
         assert_eq!(verdicts.wrong, 0);
@@ -295,8 +310,7 @@ fn child() {
         let audits = figures.audits;
         assert!(audits.made >= 5, "samples ask for audits: {audits:?}");
         assert_eq!(audits.disagreed, 0, "{audits:?}");
-        // See `all_but_entering`.
-        assert!(audits.missing_frames * 100 <= audits.made, "{audits:?}");
+        assert!(may_lack(audits.missing_frames, audits.made), "{audits:?}");
         python.run("import sys\nassert all(sys.monitoring.get_tool(i) is None for i in range(6))");
     }
     println!("child is done");

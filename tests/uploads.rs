@@ -121,7 +121,8 @@ fn whatever_the_server_does_the_profile_is_saved_and_the_reason_told() {
         server.until(|notice| matches!(notice, Notice::Saved { .. } | Notice::SaveFailed { .. }));
         let took = begin.elapsed();
         server.settle();
-        let told = format!("[⚡] The profile was not uploaded: {reason}. It is saved to a file instead.");
+        let stop = if reason.ends_with('?') { "" } else { "." };
+        let told = format!("[⚡] The profile was not uploaded: {reason}{stop} It is saved to a file instead.");
         assert!(server.said.contains(&told), "{mode:?}: {:#?}", server.said);
         assert!(server.has_said("Saved plugins/spark/profiles/"), "{:?}", server.said);
         assert_eq!(server.files().len(), 1, "{mode:?}");
@@ -179,12 +180,16 @@ fn hanging(bytebin: &Bytebin) -> Server {
     let mut server = Server::new(&bytebin.url);
     server.start();
     server.stop(Destination::AsStarted).unwrap();
+    until_uploading(&mut server, bytebin);
+    server
+}
+
+fn until_uploading(server: &mut Server, bytebin: &Bytebin) {
     let end = Instant::now() + Duration::from_secs(30);
     while !matches!(server.service.info().exporting, Some(ExportStep::Uploading { .. })) || bytebin.connections() == 0 {
         server.tick();
         assert!(Instant::now() < end, "{:?}", server.said);
     }
-    server
 }
 
 #[test]
@@ -267,10 +272,8 @@ fn a_second_stop_while_the_first_is_at_work_says_so() {
     assert_eq!(server.files()[0].metadata.as_ref().unwrap().comment, "from the start");
 }
 
-#[test]
-fn a_profile_that_was_kept_can_be_uploaded() {
-    let bytebin = Bytebin::start(Mode::Ok);
-    let mut server = Server::new(&bytebin.url);
+/// A session that was stopped for a file, whose profile is kept because a file is in the folder's place; that file.
+fn kept(server: &mut Server) -> std::path::PathBuf {
     let profiles = server.folder.path().join("plugins/spark/profiles");
     std::fs::create_dir_all(profiles.parent().unwrap()).unwrap();
     std::fs::write(&profiles, "in the way").unwrap();
@@ -278,9 +281,66 @@ fn a_profile_that_was_kept_can_be_uploaded() {
     server.stop(Destination::File).unwrap();
     server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
     server.settle();
+    profiles
+}
+
+#[test]
+fn a_profile_that_was_kept_can_be_uploaded() {
+    let bytebin = Bytebin::start(Mode::Ok);
+    let mut server = Server::new(&bytebin.url);
+    kept(&mut server);
+    assert!(
+        server.has_said("stop --save-to-file, or /spark profiler upload to upload it."),
+        "{:?}",
+        server.said
+    );
     assert_eq!(server.stop(Destination::Server), Ok(Ended::Wait(1)));
     server.until(|notice| matches!(notice, Notice::Uploaded { .. }));
     server.settle();
     assert_eq!(bytebin.requests().len(), 1);
     assert_eq!(server.stop(Destination::File), Err(Refusal::NotRunning));
+}
+
+#[test]
+fn a_kept_profile_that_was_meant_for_a_file_is_not_uploaded_unasked() {
+    let bytebin = Bytebin::start(Mode::Ok);
+    let mut server = Server::new(&bytebin.url);
+    let profiles = kept(&mut server);
+    // By a stop for it alone.
+    assert_eq!(server.stop(Destination::AsStarted), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
+    server.settle();
+    assert_eq!(bytebin.connections(), 0);
+    // Nor with the next session, whose own profile is.
+    server.start();
+    assert_eq!(server.stop(Destination::AsStarted), Ok(Ended::Session));
+    server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
+    server.settle();
+    assert!(server.has_said("The profile is here: "), "{:?}", server.said);
+    assert_eq!(bytebin.requests().len(), 1);
+    assert_eq!(server.service.info().unsaved, 1);
+    std::fs::remove_file(&profiles).unwrap();
+    assert_eq!(server.stop(Destination::AsStarted), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!((bytebin.requests().len(), server.files().len()), (1, 1));
+}
+
+#[test]
+fn an_upload_that_is_thrown_away_takes_no_kept_profile_with_it() {
+    let bytebin = Bytebin::start(Mode::Hang);
+    let mut server = Server::new(&bytebin.url);
+    let profiles = kept(&mut server);
+    server.start();
+    server.stop(Destination::AsStarted).unwrap();
+    until_uploading(&mut server, &bytebin);
+    assert_eq!(server.service.cancel(&Requester::Console), Ok(Ended::Upload));
+    server.until(|notice| *notice == Notice::Cancelled);
+    server.settle();
+    assert_eq!(server.service.info().unsaved, 1);
+    std::fs::remove_file(&profiles).unwrap();
+    assert_eq!(server.stop(Destination::AsStarted), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files().len(), 1);
 }

@@ -10,6 +10,7 @@ use crate::session::{Destination, Ended, ExportStep, Refusal};
 pub(super) const START: &str = "/spark profiler start";
 pub(super) const STOP: &str = "/spark profiler stop";
 pub(super) const CANCEL: &str = "/spark profiler cancel";
+pub(super) const UPLOAD: &str = "/spark profiler upload";
 pub(super) const TO_FILE: &str = "/spark profiler stop --save-to-file";
 
 pub(super) fn name(text: &str) -> String {
@@ -19,6 +20,12 @@ pub(super) fn name(text: &str) -> String {
 pub(super) fn reason(text: &str) -> String {
     let text = clean_text(text, limits::COMMENT_CHARS);
     text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
+/// A reason as the end of a sentence: with a full stop, unless it ends as a question.
+pub(super) fn sentence(text: &str) -> String {
+    let text = reason(text);
+    if text.ends_with('?') { text } else { format!("{text}.") }
 }
 
 pub(super) fn parse_error(error: &ParseError) -> Line {
@@ -50,8 +57,13 @@ pub(super) fn stop_accepted(ended: Ended, to: Destination) -> Line {
             .text("Trying again to save ")
             .value(counted(number as u64, "profile"))
             .text("."),
-        (Ended::Wait(number), _) => line
+        (Ended::Wait(number), Destination::Server) => line
             .text("Trying again to upload ")
+            .value(counted(number as u64, "profile"))
+            .text("."),
+        // Each goes where it was meant to go.
+        (Ended::Wait(number), Destination::AsStarted) => line
+            .text("Trying again to upload or save ")
             .value(counted(number as u64, "profile"))
             .text("."),
         (Ended::Upload, _) => line.text("Breaking the upload off. The profile will be saved to a file."),

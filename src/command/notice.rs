@@ -1,6 +1,6 @@
 //! What is told of work that took its time.
 
-use super::answer::{STOP, TO_FILE, reason};
+use super::answer::{TO_FILE, UPLOAD, reason, sentence};
 use super::figures::{count, counted, interval, place, size};
 use super::line::Line;
 use crate::limits;
@@ -44,8 +44,8 @@ pub fn answer_notice(notice: &Notice) -> Line {
         // The link stands last and alone, so that terminals make it one to click on.
         Notice::Uploaded { link } => Line::new().good("The profile is here: ").value(link.clone()),
         Notice::UploadFailed { reason: why } => Line::new().bad(format!(
-            "The profile was not uploaded: {}. It is saved to a file instead.",
-            reason(why)
+            "The profile was not uploaded: {} It is saved to a file instead.",
+            sentence(why)
         )),
         Notice::Writing => Line::new().text("Writing the file ..."),
         Notice::NotListed(why) => Line::new().bad(format!(
@@ -88,14 +88,14 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text("It is kept for another try: ")
                     .value(TO_FILE)
                     .text(", or ")
-                    .value(STOP)
+                    .value(UPLOAD)
                     .text(" to upload it."),
                 _ => line
                     .value(counted(*kept as u64, "profile"))
                     .text(" are kept for another try: ")
                     .value(TO_FILE)
                     .text(", or ")
-                    .value(STOP)
+                    .value(UPLOAD)
                     .text(" to upload them."),
             }
         }

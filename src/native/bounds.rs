@@ -81,7 +81,9 @@ fn bounds(mappings: &[Mapping], is_main: bool, sp: u64, control_block: u64) -> S
             high: range.end,
         };
     }
-    if !range.contains(&control_block) || control_block <= sp {
+    // A stack in the heap that somebody gave a thread (`pthread_attr_setstack`): where it begins cannot be told.
+    let in_heap = mapping.path.as_os_str() == "[heap]";
+    if in_heap || !range.contains(&control_block) || control_block <= sp {
         return StackBounds::default();
     }
     StackBounds {
@@ -104,6 +106,12 @@ mod tests {
             inode: 0,
             path: PathBuf::from(path),
         }
+    }
+
+    #[test]
+    fn a_stack_in_the_heap_has_no_known_end() {
+        let mappings = [mapping(0x1000..0x9000, "[heap]")];
+        assert_eq!(bounds(&mappings, false, 0x8000, 0x8f00), StackBounds::default());
     }
 
     #[test]

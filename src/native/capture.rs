@@ -103,6 +103,8 @@ pub(super) struct Capture {
     pub(super) tid: Tid,
     /// Request: its stack.
     pub(super) stack: StackBounds,
+    /// Request: where the memory of `brk` ends, the C library's `[heap]`.
+    pub(super) program_break: u64,
     pub(super) outcome: Outcome,
     pub(super) started: MonotonicNanos,
     pub(super) ended: MonotonicNanos,
@@ -123,6 +125,7 @@ impl Capture {
         Capture {
             tid: Tid::new(0),
             stack: StackBounds::default(),
+            program_break: 0,
             outcome: Outcome::Lost(SampleLoss::Busy),
             started: MonotonicNanos(0),
             ended: MonotonicNanos(0),

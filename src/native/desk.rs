@@ -78,8 +78,10 @@ impl Desk {
             if now.since(thread.mask_looked_at) >= limits::BLOCKED_CHECK_NANOS {
                 thread.mask_looked_at = now;
                 match task::blocks_signal(tid, libc::SIGPROF) {
-                    Some(blocked) => thread.blocked = blocked,
-                    None => return Life::Ended,
+                    Ok(blocked) => thread.blocked = blocked,
+                    Err(error) if task::says_gone(&error) => return Life::Ended,
+                    // Not known now: as before, until the next look.
+                    Err(_) => {}
                 }
             }
             if thread.blocked {

@@ -171,8 +171,10 @@ fn enough_stack(engine: &Engine, capture: &Capture, sp: u64, can_read: bool) -> 
     if bounds.floor <= sp && sp < bounds.high {
         return sp - bounds.floor >= limits::HANDLER_STACK_BYTES;
     }
-    // An unknown stack: somebody's fiber, an alternate stack, or a thread's first sample. If the pages below are all there, no guard page is near.
-    can_read
+    // An unknown stack: somebody's fiber, an alternate stack, or a thread's first sample. In the heap or among the program's variables, what lies below
+    // is somebody else's sooner or later. Elsewhere, if the pages below are all there, no guard page is near.
+    sp >= capture.program_break
+        && can_read
         && (1..=limits::HANDLER_STACK_BYTES / PAGE)
             .all(|page| mem::read_own_word(engine.process, sp.wrapping_sub(page * PAGE) & !7).is_some())
 }

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::model::{MonotonicNanos, SampleLoss, ThreadKey};
 use crate::shadow::ShadowRead;
 use crate::sync::{TakenBack, Ticket};
-use crate::sys::{clock, signal, task};
+use crate::sys::{clock, mem, signal, task};
 
 /// A request that a thread has not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +34,11 @@ impl Desk {
             return Life::Goes;
         }
         let ThreadKey { tid, .. } = thread.key;
-        let bounds = thread.bounds;
+        let (bounds, program_break) = (thread.bounds, mem::program_break());
         let lent = self.owner.lend(tid.get() as u64, |capture| {
             capture.tid = tid;
             capture.stack = bounds;
+            capture.program_break = program_break;
         });
         let Some(ticket) = lent else {
             self.lose(thread, SampleLoss::NoSlot);
@@ -68,9 +69,10 @@ impl Desk {
         if now.since(request.sent_at.max(thread.mask_looked_at)) >= limits::BLOCKED_CHECK_NANOS {
             thread.mask_looked_at = now;
             match task::blocks_signal(thread.key.tid, libc::SIGPROF) {
-                Some(true) => reason = Some(SampleLoss::Blocked),
-                Some(false) => {}
-                None => return Life::Ended,
+                Ok(true) => reason = Some(SampleLoss::Blocked),
+                Err(error) if task::says_gone(&error) => return Life::Ended,
+                // Or it is not known now.
+                Ok(false) | Err(_) => {}
             }
         }
         if now.since(request.sent_at) >= limits::ANSWER_NANOS {

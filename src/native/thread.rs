@@ -1,5 +1,7 @@
 //! One sampled thread.
 
+use std::io;
+
 use super::capture::StackBounds;
 use super::queue::Stack;
 use super::request::Request;
@@ -55,9 +57,10 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// `None` when it is gone already.
-    pub(super) fn new(tid: Tid, serial: u32, name: String, now: MonotonicNanos) -> Option<Self> {
-        Some(Thread {
+    /// # Errors
+    /// When it is gone already ([`task::says_gone`]), or not enough can be known of it now.
+    pub(super) fn new(tid: Tid, serial: u32, name: String, now: MonotonicNanos) -> io::Result<Self> {
+        Ok(Thread {
             key: ThreadKey { tid, serial },
             started: task::start_ticks(tid)?,
             name,
@@ -69,7 +72,7 @@ impl Thread {
             bounds_looked_at: None,
             open: None,
             since: now,
-            cpu: task::cpu_nanos(tid)?,
+            cpu: task::cpu_nanos(tid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?,
             ran: false,
             rhythm: Rhythm::new(),
             last: None,
@@ -79,13 +82,13 @@ impl Thread {
         })
     }
 
-    /// Whether the thread that has this id now is this one.
+    /// Whether the thread that has this id now is this one, as far as can be known now.
     pub(super) fn lives(&self) -> bool {
         match self.syscall.whereabouts() {
             // The file stays with its thread, whoever has the id now.
             Whereabouts::Running | Whereabouts::Blocked { .. } => true,
             Whereabouts::Gone => false,
-            Whereabouts::Unknown => task::start_ticks(self.key.tid) == Some(self.started),
+            Whereabouts::Unknown => task::may_live(self.key.tid, self.started),
         }
     }
 }

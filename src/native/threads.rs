@@ -101,7 +101,7 @@ impl Threads {
         mut named: impl FnMut(ThreadKey, &str),
     ) -> Vec<Thread> {
         let (listed, candidates) = match &mut self.selection {
-            // Once: an id that is free again may be given to a thread nobody asked for.
+            // Each until it is known what it is, and not again: an id that is free again may be given to a thread nobody asked for.
             ThreadSelection::Tids(tids) => (None, std::mem::take(tids)),
             ThreadSelection::All | ThreadSelection::Named(_) => {
                 let all = task::all().ok();
@@ -112,11 +112,14 @@ impl Threads {
         let own = own();
         let gone = self.leave(listed.as_ref(), &own);
         self.rename(now, &mut named);
-        self.join(candidates, &own, now, &mut named);
+        let unknown = self.join(candidates, &own, now, &mut named);
+        if let ThreadSelection::Tids(tids) = &mut self.selection {
+            *tids = unknown;
+        }
         gone
     }
 
-    /// Takes those out that are gone.
+    /// Takes those out that are gone. One of which nothing can be known now (no descriptor is free) stays.
     fn leave(&mut self, listed: Option<&HashSet<Tid>>, own: &[Tid]) -> Vec<Thread> {
         if let Some(listed) = listed {
             self.others.retain(|tid, _| listed.contains(tid));
@@ -124,11 +127,13 @@ impl Threads {
         }
         let gone = |thread: &mut Thread| {
             let tid = thread.key.tid;
-            let ran = std::mem::take(&mut thread.ran);
             let same = match listed {
-                // One that has not run cannot have ended and another have begun.
-                Some(listed) => listed.contains(&tid) && (!ran || thread.lives()),
-                None => task::start_ticks(tid) == Some(thread.started),
+                Some(listed) => {
+                    // One that has not run cannot have ended and another have begun.
+                    let ran = std::mem::take(&mut thread.ran);
+                    listed.contains(&tid) && (!ran || thread.lives())
+                }
+                None => task::may_live(tid, thread.started),
             };
             !same || own.contains(&tid)
         };
@@ -142,7 +147,8 @@ impl Threads {
                 continue;
             }
             thread.named_at = now;
-            let Some(name) = task::name(thread.key.tid).filter(|name| *name != thread.name) else {
+            let name = task::name(thread.key.tid).ok();
+            let Some(name) = name.filter(|name| *name != thread.name) else {
                 continue;
             };
             named(thread.key, &name);
@@ -156,13 +162,15 @@ impl Threads {
         }
     }
 
+    /// Takes up those candidates that are wanted. Returns those of which nothing can be known now.
     fn join(
         &mut self,
         candidates: Vec<Tid>,
         own: &[Tid],
         now: MonotonicNanos,
         named: &mut impl FnMut(ThreadKey, &str),
-    ) {
+    ) -> Vec<Tid> {
+        let mut unknown = Vec::new();
         let known: HashSet<Tid> = self.living.iter().map(|thread| thread.key.tid).collect();
         for tid in candidates {
             if known.contains(&tid) || own.contains(&tid) {
@@ -172,7 +180,13 @@ impl Threads {
             if other.is_some_and(|other| !name_is_due(other.born, other.named_at, now)) {
                 continue;
             }
-            let Some(name) = task::name(tid) else { continue };
+            let name = match task::name(tid) {
+                Ok(name) => name,
+                Err(error) => {
+                    unknown.extend((!task::says_gone(&error)).then_some(tid));
+                    continue;
+                }
+            };
             if !self.selection.wants(&name) {
                 let born = other.map_or(now, |other| other.born);
                 self.others.insert(tid, Other { born, named_at: now });
@@ -182,13 +196,17 @@ impl Threads {
                 self.refusals += u64::from(self.refused.insert(tid));
                 continue;
             }
-            if let Some(thread) = Thread::new(tid, self.serials + 1, name, now) {
-                self.serials += 1;
-                self.others.remove(&tid);
-                named(thread.key, &thread.name);
-                self.living.push(thread);
+            match Thread::new(tid, self.serials + 1, name, now) {
+                Ok(thread) => {
+                    self.serials += 1;
+                    self.others.remove(&tid);
+                    named(thread.key, &thread.name);
+                    self.living.push(thread);
+                }
+                Err(error) => unknown.extend((!task::says_gone(&error)).then_some(tid)),
             }
         }
+        unknown
     }
 
     pub(super) fn remove(&mut self, key: ThreadKey) {
@@ -248,7 +266,7 @@ mod tests {
             drop(self.release);
             self.thread.join().unwrap();
             // The kernel removes the thread's entry a moment after `join` returns.
-            while task::start_ticks(self.tid).is_some() {
+            while task::start_ticks(self.tid).is_ok() {
                 std::thread::yield_now();
             }
             self.tid

@@ -19,7 +19,7 @@ use super::live::{Live, nobody_inside};
 use super::monitoring::{Event, Tool, ToolError};
 use super::objects::{PythonError, Refs};
 use super::watcher::Watcher;
-use crate::limits::{CALLBACK_EXITS, SILENT_TOOL_CHECK_SECONDS, TOOL_CHECK_SECONDS};
+use crate::limits::{CALLBACK_EXITS, SILENT_TOOL_CHECK_SECONDS, THREAD_RETRIES, TOOL_CHECK_SECONDS};
 use crate::model::{CodeId, CodeInfo, EventCounts, PythonDiagnostics, PythonState};
 use crate::shadow::ShadowTable;
 
@@ -46,6 +46,14 @@ enum Reason {
 
 /// Held by the session that is attached.
 static ATTACHED: Mutex<bool> = Mutex::new(false);
+
+/// What a session could not give back because no thread could be made for it. The next to attach does that first, so there is never more than one.
+static LEFT_OVER: Mutex<Option<LeftOver>> = Mutex::new(None);
+
+struct LeftOver {
+    tool: Option<Tool>,
+    watcher: Option<Watcher>,
+}
 
 /// A running attribution. Dropping it detaches it.
 #[derive(Debug)]
@@ -133,6 +141,7 @@ struct Begun {
 }
 
 fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {
+    end_left_over(api);
     if !nobody_inside() {
         return Err(Reason::StillInside);
     }
@@ -143,6 +152,21 @@ fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWal
     let result = begin_with(&mut refs, table, walk);
     refs.release();
     result
+}
+
+fn end_left_over(api: &'static Api) {
+    let Some(LeftOver { tool, watcher }) = LEFT_OVER.lock().take() else {
+        return;
+    };
+    let mut refs = Refs::new(api);
+    // What cannot be given back now either is the interpreter's doing.
+    if let Some(tool) = tool {
+        let _ = tool.free(&mut refs);
+    }
+    if let Some(watcher) = watcher {
+        let _ = watcher.clear(&mut refs);
+    }
+    refs.release();
 }
 
 fn begin_with(refs: &mut Refs, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {
@@ -305,7 +329,7 @@ impl Attribution {
     ///
     /// # Errors
     /// [`AttachError`] when the interpreter did not let us end properly; the server is safe all the same, as callbacks that still come find no
-    /// session.
+    /// session. When no thread could be made for it, the next [`attach`] ends it.
     pub fn detach(mut self) -> Result<(), AttachError> {
         self.end()
     }
@@ -320,7 +344,7 @@ impl Attribution {
 
     fn end_with(&self, tool: Arc<Mutex<Option<Tool>>>, watcher: Option<Watcher>) -> Result<(), Reason> {
         let api = self.runtime.api;
-        let live = Arc::clone(&self.live);
+        let watcher = Arc::new(Mutex::new(watcher));
         // SeqCst, with the load in the visit. One that is at work needs the lock to come to its end.
         self.watch.over.store(true, Ordering::SeqCst);
         for _ in 0..CALLBACK_EXITS {
@@ -330,22 +354,39 @@ impl Attribution {
             }
             self.pause();
         }
-        let freed = with_gil_patiently(api, move || {
-            let mut refs = Refs::new(api);
-            // Taken out first: the lock on the tool is not held over Python calls that others could wait behind.
-            let tool = tool.lock().take();
-            let freed = tool.map_or(Ok(()), |tool| tool.free(&mut refs));
-            Live::end();
-            let cleared = watcher.map_or(Ok(()), |watcher| watcher.clear(&mut refs));
-            refs.release();
-            (freed.and(cleared), let_go(&live))
-        });
+        let mut retries = 0;
+        let freed = loop {
+            let (tool, watcher, live) = (Arc::clone(&tool), Arc::clone(&watcher), Arc::clone(&self.live));
+            let freed = with_gil_patiently(api, move || {
+                let mut refs = Refs::new(api);
+                // Taken out first: the locks are not held over Python calls that others could wait behind.
+                let (tool, watcher) = (tool.lock().take(), watcher.lock().take());
+                let freed = tool.map_or(Ok(()), |tool| tool.free(&mut refs));
+                Live::end();
+                let cleared = watcher.map_or(Ok(()), |watcher| watcher.clear(&mut refs));
+                refs.release();
+                (freed.and(cleared), let_go(&live))
+            });
+            if retries == THREAD_RETRIES || !matches!(freed, Err(GilError::NoThread(_))) {
+                break freed;
+            }
+            retries += 1;
+            self.pause();
+        };
         let (freed, mut gone) = match freed {
             Err(GilError::NotRunning) => {
                 // The interpreter has ended and with it tool id, watcher and callbacks.
                 Live::end();
                 self.live.table.reset();
                 return Ok(());
+            }
+            Err(error @ GilError::NoThread(_)) => {
+                // Callbacks still come, find no session, and their shadow stacks are read no more; the next to attach ends them.
+                Live::end();
+                self.live.table.distrust();
+                let (tool, watcher) = (tool.lock().take(), watcher.lock().take());
+                *LEFT_OVER.lock() = Some(LeftOver { tool, watcher });
+                return Err(error.into());
             }
             other => other?,
         };

@@ -1,8 +1,8 @@
 //! The session that the callbacks work for.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 
@@ -89,6 +89,16 @@ impl Audits {
 
 static LIVE: Mutex<Option<Arc<Live>>> = Mutex::new(None);
 
+/// Whether this process was forked off the one whose session it is. A child inherits the session, and each of its locks as taken that another thread
+/// held in that instant: whoever waits for one waits for ever. So callbacks find no session there, and touch none of its locks.
+static FORKED: AtomicBool = AtomicBool::new(false);
+static REGISTERED: Once = Once::new();
+
+extern "C" fn note_fork() {
+    // Relaxed: the child has only this thread yet.
+    FORKED.store(true, Ordering::Relaxed);
+}
+
 /// Threads that are in a callback's cold path now, of this or an earlier session.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 
@@ -120,6 +130,13 @@ impl Live {
 
     /// Makes it the session that callbacks work for.
     pub(super) fn begin(self: &Arc<Self>) {
+        REGISTERED.call_once(|| {
+            // SAFETY: the function lives as long as the process: this library is never unloaded. Without memory the call fails and children have to do
+            // without the mark.
+            unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
+        });
+        // Relaxed: callbacks of this session are registered later, with the interpreter's lock held.
+        FORKED.store(false, Ordering::Relaxed);
         *LIVE.lock() = Some(Arc::clone(self));
     }
 
@@ -128,13 +145,17 @@ impl Live {
         *LIVE.lock() = None;
     }
 
-    /// The session with this mark, if callbacks still work for it.
+    /// The session with this mark, if callbacks still work for it; never in a forked child.
     pub(super) fn of(mark: usize) -> Option<Arc<Live>> {
-        LIVE.lock().as_ref().filter(|live| live.mark == mark).cloned()
+        Live::current().filter(|live| live.mark == mark)
     }
 
-    /// The session that callbacks work for, if there is one.
+    /// The session that callbacks work for, if there is one; never in a forked child.
     pub(super) fn current() -> Option<Arc<Live>> {
+        // Relaxed: set before the child's first callback, by the thread that the child began with.
+        if FORKED.load(Ordering::Relaxed) {
+            return None;
+        }
         LIVE.lock().clone()
     }
 

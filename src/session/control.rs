@@ -184,7 +184,7 @@ pub trait Control {
     /// There is none, or it is ending already; nothing has changed.
     fn stop(&self, request: StopRequest) -> Result<Ended, Refusal>;
 
-    /// Ends the session and drops what it found, also while that is being uploaded.
+    /// Ends the session and drops what it found, also while that is being uploaded. Profiles that are kept from before stay. Without a session it is they that go.
     ///
     /// # Errors
     /// There is none, or it is ending already; nothing has changed.

@@ -31,6 +31,7 @@ pub(super) fn make(
     let samples = recorded.figures.sampler.samples;
     let seconds = recorded.ended_at.since(recorded.started_at) / 1_000_000_000;
     let user = recorded.request.requested_by.display_name();
+    let for_file = recorded.request.save_to_file;
     let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
     let snapshot = snapshot(recorded, ticks.windows);
     let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
@@ -39,6 +40,7 @@ pub(super) fn make(
     let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
     Unsaved {
         profile: Box::new(profile),
+        for_file,
         ended,
         seconds,
         user,

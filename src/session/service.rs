@@ -89,7 +89,7 @@ pub(super) enum Interrupt {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) phase: Phase,
-    /// Finished profiles that could not be written, oldest first; the next `stop` tries again.
+    /// Finished profiles that could not be written, oldest first; the next `stop` tries again, each where it was meant to go.
     pub(super) unsaved: Vec<Unsaved>,
     pub(super) orders: VecDeque<Order>,
     /// Said while an upload runs.
@@ -177,7 +177,8 @@ impl Service {
         let recording = {
             let mut state = self.shared.state.lock();
             state.shutting_down = true;
-            if matches!(state.phase, Phase::Idle) && !state.unsaved.is_empty() {
+            // What a broken off upload has just left behind waits in `Ending`.
+            if matches!(state.phase, Phase::Idle | Phase::Ending(_)) && !state.unsaved.is_empty() {
                 // The last chance to write it. Without a thread there is none.
                 let _ = self.order(&mut state, Order::Stop(StopRequest::by_itself(Requester::Console)));
             }

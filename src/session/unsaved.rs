@@ -1,5 +1,6 @@
 //! A profile that is not on disk yet.
 
+use super::control::Destination;
 use crate::export::Profile;
 use crate::model::WallMillis;
 
@@ -7,6 +8,8 @@ use crate::model::WallMillis;
 #[derive(Debug)]
 pub(super) struct Unsaved {
     pub(super) profile: Box<Profile>,
+    /// Whether a file was asked for. It then never leaves the machine unless its owner says `upload`, however often it could not be written.
+    pub(super) for_file: bool,
     /// When the session ended; the file is named after it.
     pub(super) ended: WallMillis,
     /// How long the session was.
@@ -17,4 +20,15 @@ pub(super) struct Unsaved {
     pub(super) samples: u64,
     /// Frames that were folded because the profile was too large.
     pub(super) folded: u64,
+}
+
+impl Unsaved {
+    /// Whether it is to be uploaded when `to` is asked for.
+    pub(super) fn is_to_upload(&self, to: Destination) -> bool {
+        match to {
+            Destination::AsStarted => !self.for_file,
+            Destination::File => false,
+            Destination::Server => true,
+        }
+    }
 }

@@ -163,10 +163,8 @@ fn take(shared: &Shared) -> Option<ToEnd> {
 
 fn stop(shared: &Shared, request: &StopRequest) {
     let by = &request.requested_by;
-    let mut to_file = request.to == Destination::File;
     let new = match take(shared) {
         Some(ToEnd::Session(recording)) => {
-            to_file |= request.to == Destination::AsStarted && recording.request().save_to_file;
             let recorded = recording.finish();
             let ticks = shared.ticks.end();
             if let Some(why) = recording.python_loss_to_tell() {
@@ -189,20 +187,33 @@ fn stop(shared: &Shared, request: &StopRequest) {
         None => return,
     };
     let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
+    let kept = waiting.len();
     waiting.extend(new);
-    if !to_file {
-        waiting = upload(shared, by, waiting);
+    for (number, profile) in waiting.iter_mut().enumerate() {
+        // `upload` decides for good only about the session that it ends. One from before that it fails to send is for a file as ever.
+        profile.for_file = match request.to {
+            Destination::File => true,
+            Destination::Server if number >= kept => false,
+            Destination::Server | Destination::AsStarted => profile.for_file,
+        };
     }
+    let waiting = upload(shared, request, waiting, kept);
     save(shared, by, waiting);
     shared.state.lock().phase = Phase::Idle;
 }
 
-/// Uploads profiles, oldest first, and gives back those that are to be saved: from the first on that did not arrive, because the next would not either.
-fn upload(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Vec<Unsaved> {
-    let mut waiting = waiting.into_iter();
-    while let Some(next) = waiting.next() {
-        if shared.state.lock().shutting_down {
-            return std::iter::once(next).chain(waiting).collect();
+/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and from the first on that did not arrive all,
+/// because the next would not either. The first `kept` are from before this session.
+fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: usize) -> Vec<Unsaved> {
+    let by = &request.requested_by;
+    let mut left = Vec::new();
+    let mut goes_on = true;
+    let mut waiting = waiting.into_iter().enumerate();
+    while let Some((_, mut next)) = waiting.next() {
+        goes_on = goes_on && !shared.state.lock().shutting_down;
+        if !goes_on || !next.is_to_upload(request.to) {
+            left.push(next);
+            continue;
         }
         match upload::send(shared, by, &next) {
             Sent::Done(link) => {
@@ -211,16 +222,34 @@ fn upload(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Vec<Unsaved
             }
             Sent::Failed(reason) => {
                 shared.send(by, Notice::UploadFailed { reason });
-                return std::iter::once(next).chain(waiting).collect();
+                goes_on = false;
+                left.push(next);
             }
-            Sent::Instead => return std::iter::once(next).chain(waiting).collect(),
+            Sent::Instead => {
+                // The rest too: who asks for a file means the session just ended, whichever profile was on its way.
+                next.for_file = true;
+                left.push(next);
+                left.extend(waiting.map(|(_, other)| Unsaved {
+                    for_file: true,
+                    ..other
+                }));
+                return left;
+            }
             Sent::Dropped(by) => {
+                // This one goes, and the one of the session that was ended; nothing was said of the others.
+                left.extend(waiting.filter(|(other, _)| *other < kept).map(|(_, other)| other));
                 shared.send(&by, Notice::Cancelled);
+                let mut state = shared.state.lock();
+                if state.shutting_down {
+                    // The last chance to write them.
+                    return left;
+                }
+                state.unsaved = left;
                 return Vec::new();
             }
         }
     }
-    Vec::new()
+    left
 }
 
 /// Adds a profile to the list of past ones. That it could not be written is no reason to worry anybody who has the profile.

@@ -20,6 +20,14 @@ pub fn read_own(process: i32, address: u64, into: &mut [u8]) -> bool {
     read >= 0 && read as usize == into.len()
 }
 
+/// Where the memory ends that `brk` gives: the C library's heap, with the program's own variables below. Not for signal handlers.
+pub fn program_break() -> u64 {
+    // SAFETY: moves nothing; the C library reads a word for it, or asks the kernel.
+    let end = unsafe { libc::sbrk(0) } as u64;
+    // All ones: refused.
+    if end == u64::MAX { 0 } else { end }
+}
+
 /// One word by [`read_own`].
 pub fn read_own_word(process: i32, address: u64) -> Option<u64> {
     let mut bytes = [0; 8];

@@ -11,38 +11,71 @@ fn read(tid: Tid, file: &str) -> io::Result<String> {
     fs::read(format!("/proc/self/task/{}/{file}", tid.get())).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The thread's name, at most 15 bytes. `None` when it is gone.
-pub fn name(tid: Tid) -> Option<String> {
-    read(tid, "comm")
-        .ok()
-        .map(|name| name.trim_end_matches('\n').to_owned())
+/// Whether an answer about a thread says that it is gone. Any other error (no descriptor is free, no memory) says nothing about the thread.
+pub fn says_gone(error: &io::Error) -> bool {
+    // The folder is not there any more; the file was opened before the thread ended.
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
-/// When the thread began, in clock ticks since boot: with the id, this tells two threads with one id apart. `None` when it is gone.
-pub fn start_ticks(tid: Tid) -> Option<u64> {
-    // The name in parentheses may hold anything, so fields count from the last one; the start is field 22 (proc_pid_stat(5)).
-    let stat = read(tid, "stat").ok()?;
+/// The thread's name, at most 15 bytes.
+///
+/// # Errors
+/// See [`says_gone`].
+pub fn name(tid: Tid) -> io::Result<String> {
+    Ok(read(tid, "comm")?.trim_end_matches('\n').to_owned())
+}
+
+/// When the thread began, in clock ticks since boot: with the id, this tells two threads with one id apart.
+///
+/// # Errors
+/// See [`says_gone`].
+pub fn start_ticks(tid: Tid) -> io::Result<u64> {
+    parse_start(&read(tid, "stat")?).ok_or_else(unreadable)
+}
+
+/// The name in parentheses may hold anything, so fields count from the last one; the start is field 22 (proc_pid_stat(5)).
+fn parse_start(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Whether the thread blocks `signal`. `None` when it is gone.
-pub fn blocks_signal(tid: Tid, signal: libc::c_int) -> Option<bool> {
-    let status = read(tid, "status").ok()?;
+/// Whether the thread with this id that began then may be alive: it is, or that cannot be known now.
+pub fn may_live(tid: Tid, started: u64) -> bool {
+    match start_ticks(tid) {
+        Ok(ticks) => ticks == started,
+        Err(error) => !says_gone(&error),
+    }
+}
+
+/// Whether the thread blocks `signal`.
+///
+/// # Errors
+/// See [`says_gone`].
+pub fn blocks_signal(tid: Tid, signal: libc::c_int) -> io::Result<bool> {
+    let mask = parse_blocked(&read(tid, "status")?).ok_or_else(unreadable)?;
+    Ok(mask >> (signal - 1) & 1 == 1)
+}
+
+fn parse_blocked(status: &str) -> Option<u64> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"))?;
-    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
-    Some(mask >> (signal - 1) & 1 == 1)
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+fn unreadable() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidData)
 }
 
 /// All threads of this process.
 ///
 /// # Errors
-/// What reading the folder says.
+/// What reading the folder says; half a list is none.
 pub fn all() -> io::Result<Vec<Tid>> {
-    let entries = fs::read_dir("/proc/self/task")?;
-    Ok(entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .map(Tid::new)
-        .collect())
+    let mut tids = Vec::new();
+    for entry in fs::read_dir("/proc/self/task")? {
+        let name = entry?.file_name();
+        let tid = name.to_str().and_then(|name| name.parse::<i32>().ok());
+        tids.extend(tid.map(Tid::new));
+    }
+    Ok(tids)
 }
 
 /// CPU time the thread has used, in nanoseconds, exact also while it runs. `None` when it is gone.
@@ -185,11 +218,13 @@ mod tests {
     #[test]
     fn the_calling_thread_is_described() {
         let tid = current_tid();
-        assert!(name(tid).is_some());
+        assert!(name(tid).is_ok());
         let here = 0_u8;
         assert!(own_stack().unwrap().contains(&((&raw const here) as u64)));
         assert!(start_ticks(tid).unwrap() > 0);
-        assert_eq!(blocks_signal(tid, libc::SIGPROF), Some(false));
+        assert!(!blocks_signal(tid, libc::SIGPROF).unwrap());
+        let started = start_ticks(tid).unwrap();
+        assert!(may_live(tid, started) && !may_live(tid, started + 1));
         assert!(all().unwrap().contains(&tid));
         let before = cpu_nanos(tid).unwrap();
         let mut work = 1_u64;
@@ -207,10 +242,23 @@ mod tests {
     #[test]
     fn a_thread_that_never_was_is_gone() {
         let nobody = Tid::new(i32::MAX);
-        assert_eq!(name(nobody), None);
+        assert!(name(nobody).is_err_and(|error| says_gone(&error)));
         assert_eq!(cpu_nanos(nobody), None);
-        assert_eq!(blocks_signal(nobody, libc::SIGPROF), None);
+        assert!(start_ticks(nobody).is_err_and(|error| says_gone(&error)));
+        assert!(blocks_signal(nobody, libc::SIGPROF).is_err_and(|error| says_gone(&error)));
+        assert!(!may_live(nobody, 1));
         assert_eq!(SyscallFile::open(nobody).whereabouts(), Whereabouts::Unknown);
+    }
+
+    #[test]
+    fn only_two_errors_say_that_a_thread_is_gone() {
+        for code in [libc::ENOENT, libc::ESRCH] {
+            assert!(says_gone(&io::Error::from_raw_os_error(code)));
+        }
+        for code in [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EACCES, libc::EINTR] {
+            assert!(!says_gone(&io::Error::from_raw_os_error(code)));
+        }
+        assert!(!says_gone(&unreadable()));
     }
 
     #[test]

@@ -13,10 +13,11 @@ mod reply;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::limits;
 use crate::model::WebAddress;
 use crate::sys::thread;
 
@@ -43,6 +44,11 @@ impl Uploader {
     /// # Errors
     /// The system gives us no thread.
     pub fn begin(&self, server: &WebAddress, body: Arc<[u8]>) -> Result<Upload, UploadError> {
+        self.begin_within(server, body, Duration::from_secs(limits::UPLOAD_SECONDS))
+    }
+
+    fn begin_within(&self, server: &WebAddress, body: Arc<[u8]>, limit: Duration) -> Result<Upload, UploadError> {
+        let end = Instant::now() + limit;
         let agent = post::agent(self.proxy.clone().filter(|_| !server.is_this_machine()));
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
@@ -57,13 +63,18 @@ impl Uploader {
             let url = server.page("post");
             let host = server.host().to_owned();
             move || {
-                let outcome = post::post(&agent, &url, &host, &body, &shared);
+                let outcome = post::post(&agent, &url, &host, &body, &shared, end);
                 shared.state.lock().outcome = Some(outcome);
                 shared.changed.notify_all();
             }
         })
         .map_err(|error| UploadError::NoThread(error.to_string()))?;
-        Ok(Upload { shared, agent, worker })
+        Ok(Upload {
+            shared,
+            agent,
+            worker,
+            end,
+        })
     }
 }
 
@@ -74,6 +85,8 @@ pub struct Upload {
     shared: Arc<Shared>,
     agent: ureq::Agent,
     worker: thread::Worker,
+    /// When it is given up, with whatever the thread is busy.
+    end: Instant,
 }
 
 #[derive(Debug)]
@@ -104,14 +117,18 @@ impl Shared {
 }
 
 impl Upload {
-    /// Waits at most `limit` for the end. The outcome is given once.
+    /// Waits at most `limit` for the end. The outcome is given once. An upload that takes longer than [`limits::UPLOAD_SECONDS`] has failed; whoever is told so
+    /// drops it.
     pub fn wait(&self, limit: Duration) -> Option<Result<Key, UploadError>> {
+        let left = self.end.saturating_duration_since(Instant::now());
         let mut state = self.shared.state.lock();
         // Without an outcome the thread can only have panicked.
         let runs = |state: &mut State| state.outcome.is_none() && !self.worker.is_finished();
-        self.shared.changed.wait_while_for(&mut state, runs, limit);
+        self.shared.changed.wait_while_for(&mut state, runs, limit.min(left));
         match state.outcome.take() {
             None if self.worker.is_finished() => Some(Err(UploadError::Internal)),
+            // The client's own limits do not hold everywhere: while a proxy answers CONNECT, each byte begins them anew.
+            None if Instant::now() >= self.end => Some(Err(UploadError::TooSlow)),
             outcome => outcome,
         }
     }
@@ -128,5 +145,42 @@ impl Drop for Upload {
         self.shared.state.lock().wanted = false;
         self.shared.changed.notify_all();
         self.agent.clone().shutdown();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_answers_in_drips_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let proxy = format!("http://{}", listener.local_addr().unwrap());
+        let (closed, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nX-Drip: ").unwrap();
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            closed.send(()).unwrap();
+        });
+        let uploader = Uploader {
+            proxy: Some(ureq::Proxy::new(&proxy).unwrap()),
+        };
+        let server = WebAddress::parse("https://spark.invalid").unwrap();
+        let begin = Instant::now();
+        let upload = uploader
+            .begin_within(&server, vec![7_u8].into(), Duration::from_secs(1))
+            .unwrap();
+        assert_eq!(upload.wait(Duration::from_secs(60)), Some(Err(UploadError::TooSlow)));
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+        drop(upload);
+        told.recv_timeout(Duration::from_secs(30))
+            .expect("the connection is shut");
     }
 }

@@ -34,15 +34,15 @@ pub(super) fn agent(proxy: Option<ureq::Proxy>) -> ureq::Agent {
         .new_agent()
 }
 
-/// Sends the body, a second time after a pause if that may help.
+/// Sends the body, a second time after a pause if that may help, until `end` in all.
 pub(super) fn post(
     agent: &ureq::Agent,
     url: &str,
     host: &str,
     body: &[u8],
     shared: &Shared,
+    end: Instant,
 ) -> Result<Key, UploadError> {
-    let end = Instant::now() + Duration::from_secs(limits::UPLOAD_SECONDS);
     let once = || {
         // Relaxed: a figure to show.
         shared.sent.store(0, Ordering::Relaxed);

@@ -393,6 +393,41 @@ def install(root, name, package, entry=None):
         sys.path.append(site)
 
 
+def many_functions(count):
+    for i in range(count):
+        exec("def f%d():\n    pass\nf%d()" % (i, i), {})
+
+
+def forked(count):
+    """Forks children that run functions never seen before, one by one; how each ended, up to the first that does not end well."""
+    import os
+    import signal
+    import time
+    import warnings
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+    ends = []
+    while len(ends) < count and not any(ends):
+        child = os.fork()
+        if child == 0:
+            try:
+                many_functions(20)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        limit = time.monotonic() + 20
+        ended, status = os.waitpid(child, os.WNOHANG)
+        while not ended:
+            if time.monotonic() > limit:
+                os.kill(child, signal.SIGKILL)
+                ended, status = os.waitpid(child, 0)
+            else:
+                time.sleep(0.001)
+                ended, status = os.waitpid(child, os.WNOHANG)
+        ends.append(status)
+    return ends
+
+
 def work_in(package):
     import importlib
 

@@ -6,6 +6,8 @@
 mod ids;
 #[path = "../../../src/shadow/index.rs"]
 mod index;
+#[path = "../../../src/limits.rs"]
+mod limits;
 #[path = "../../../src/sync/mod.rs"]
 pub mod sync;
 
