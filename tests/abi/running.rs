@@ -178,16 +178,17 @@ fn endstone_accepts_every_usage_that_is_declared() {
         parsed[1].1,
         [
             "module: SparkModule = profiler|sampler",
-            "?action: SparkAction = start|stop|info|cancel",
+            "?action: SparkAction = start|stop|upload|info|cancel",
             "?flags: message"
         ]
     );
+    assert_eq!(parsed[2].1, ["list: SparkList = activity", "?flags: message"]);
     assert_eq!(
-        parsed[2].1,
+        parsed[3].1,
         ["module: SparkModule = profiler|sampler", "arguments: message"]
     );
-    assert_eq!(parsed[3].1, ["arguments: message"]);
-    assert_eq!(parsed.len(), 4);
+    assert_eq!(parsed[4].1, ["arguments: message"]);
+    assert_eq!(parsed.len(), 5);
 }
 
 #[test]

@@ -84,7 +84,8 @@ fn assert_told_apart(profile: &Profile) {
         ("long_caravan", "2.7.1")
     );
     let codes = &profile.extra("Python attribution").unwrap()["code objects"];
-    for category in ["plugin", "endstone", "standard library", "dependency"] {
+    // No dependency: what Endstone needs lies in a folder here that is not called site-packages, and counts as unknown (`python_names` has dependencies).
+    for category in ["plugin", "endstone", "standard library"] {
         assert!(codes[category].as_u64().unwrap() > 0, "{category}: {codes}");
     }
 }
