@@ -3,13 +3,10 @@
 mod native_support;
 
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use endstone_spark::native::{SampleSource, ThreadSelection};
-use native_support::{start, this_thread};
+use native_support::{Busy, start};
 
 /// Lets no file be opened any more. Returns what to [`set`] afterwards.
 fn use_up() -> libc::rlimit {
@@ -57,22 +54,11 @@ fn drain_until_samples(source: &mut SampleSource) {
 
 #[test]
 fn a_moment_without_descriptors_loses_no_thread() {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (report, reported) = mpsc::channel();
-    let thread = {
-        let stop = Arc::clone(&stop);
-        std::thread::spawn(move || {
-            report.send(this_thread()).unwrap();
-            while !stop.load(Ordering::Relaxed) {
-                std::hint::black_box(0);
-            }
-        })
-    };
-    let tid = reported.recv().unwrap();
+    let busy = Busy::new();
 
     // At the start, so that nothing can be known of the thread.
     let before = use_up();
-    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![tid]));
+    let (mut sampler, mut source) = start(1_000, ThreadSelection::Tids(vec![busy.tid]));
     drain_for_a_while(&mut source);
     set(&before);
     drain_until_samples(&mut source);
@@ -87,6 +73,5 @@ fn a_moment_without_descriptors_loses_no_thread() {
     assert_eq!(sampler.figures().threads_ever, 1, "it is one thread all the time");
 
     assert!(sampler.stop().signal_restored);
-    stop.store(true, Ordering::Relaxed);
-    thread.join().unwrap();
+    busy.end();
 }

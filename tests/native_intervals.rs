@@ -2,50 +2,15 @@
 
 mod native_support;
 
-use std::hint::black_box;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use endstone_spark::model::Tid;
 use endstone_spark::native::ThreadSelection;
-use native_support::{Taken, sample_until, start, this_thread};
+use native_support::{Busy, Taken, sample_until, start};
 
 /// There is one capture at a time in a process.
 static ONE: Mutex<()> = Mutex::new(());
-
-struct Busy {
-    tid: Tid,
-    stop: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<()>,
-}
-
-impl Busy {
-    fn new() -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (report, reported) = mpsc::channel();
-        let thread = {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || {
-                report.send(this_thread()).unwrap();
-                while !stop.load(Ordering::Relaxed) {
-                    black_box(0);
-                }
-            })
-        };
-        Busy {
-            tid: reported.recv().unwrap(),
-            stop,
-            thread,
-        }
-    }
-
-    fn end(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap();
-    }
-}
 
 #[test]
 fn samples_are_never_closer_than_asked_and_account_for_all_time() {

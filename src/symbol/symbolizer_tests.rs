@@ -215,15 +215,8 @@ fn the_table_packed_into_a_stripped_library_names_the_rest() {
     assert_eq!(symbolizer.resolve(&module, exported).as_deref(), Some("entry"));
 }
 
-#[test]
-fn debug_information_without_a_symbol_table_names_functions() {
-    let library = library(&["-Wl,--build-id", "-g", "-gz=none"]);
-    let functions = [
-        ("helper", "helper"),
-        ("Level4tick", "game::Level::tick"),
-        ("entry", "entry"),
-    ];
-    let places: Vec<(u64, u64)> = functions.iter().map(|(name, _)| function(&library, name)).collect();
+/// Leaves nothing but the debug information.
+fn strip_symbols(library: &Library) {
     run(
         "objcopy",
         &[
@@ -235,6 +228,18 @@ fn debug_information_without_a_symbol_table_names_functions() {
             library.path.as_ref(),
         ],
     );
+}
+
+#[test]
+fn debug_information_without_a_symbol_table_names_functions() {
+    let library = library(&["-Wl,--build-id", "-g", "-gz=none"]);
+    let functions = [
+        ("helper", "helper"),
+        ("Level4tick", "game::Level::tick"),
+        ("entry", "entry"),
+    ];
+    let places: Vec<(u64, u64)> = functions.iter().map(|(name, _)| function(&library, name)).collect();
+    strip_symbols(&library);
     let module = library.module();
     let mut symbolizer = Symbolizer::new();
     for ((start, size), (_, name)) in places.into_iter().zip(functions) {
@@ -248,17 +253,7 @@ fn debug_information_without_a_symbol_table_names_functions() {
 fn compressed_debug_information_is_unpacked() {
     let library = library(&["-Wl,--build-id", "-g", "-gz=zlib"]);
     let (start, size) = function(&library, "helper");
-    run(
-        "objcopy",
-        &[
-            "--remove-section=.symtab".as_ref(),
-            "--remove-section=.strtab".as_ref(),
-            "--strip-all".as_ref(),
-            "-w".as_ref(),
-            "--keep-section=.debug_*".as_ref(),
-            library.path.as_ref(),
-        ],
-    );
+    strip_symbols(&library);
     let listing = Command::new("readelf")
         .args(["-SW"])
         .arg(&library.path)

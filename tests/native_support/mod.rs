@@ -2,7 +2,10 @@
 #![allow(dead_code)]
 
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use endstone_spark::model::{
@@ -167,4 +170,37 @@ pub fn times<'a>(taken: impl Iterator<Item = &'a Taken>, pick: impl Fn(&Taken) -
 pub fn torture_time(seconds: u64) -> Duration {
     let wanted = std::env::var("SPARK_TORTURE_SECONDS").ok();
     Duration::from_secs(wanted.and_then(|text| text.parse().ok()).unwrap_or(seconds))
+}
+
+/// A thread that does nothing but work, until it is told to end.
+pub struct Busy {
+    pub tid: Tid,
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Busy {
+    pub fn new() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (report, reported) = mpsc::channel();
+        let thread = {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                report.send(this_thread()).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    black_box(0);
+                }
+            })
+        };
+        Busy {
+            tid: reported.recv().unwrap(),
+            stop,
+            thread,
+        }
+    }
+
+    pub fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+    }
 }
