@@ -72,6 +72,17 @@ pub const ANCHOR_DISTANCE: u64 = 16_384;
 /// cost less than a thousandth of the thread's time.
 pub const AUDIT_NANOS: u64 = 100_000_000;
 
+/// Audits of one thread that find a wrong frame before the thread is shown natively: one is an accident that was mended, several say that its events do not
+/// tell what runs.
+pub const AUDIT_DISAGREEMENTS: u8 = 3;
+
+/// Most of a stack that is looked at for a greenlet's beginning without unwinding, in bytes: some ten times what the deepest servers' stacks take;
+/// reading it takes as long as unwinding does.
+pub const SCANNED_STACK_BYTES: u64 = 65_536;
+
+/// Names that are kept of threads that swap stacks.
+pub const SWAPPING_THREADS: usize = 8;
+
 /// Enter events after an audit that are looked at in search of one that tells where frames stand that ran before their thread was seen. An event
 /// loop comes back to its outermost functions within a few dozen calls; more would slow a thread whose frames cannot be placed.
 pub const PLACING_TRIES: u32 = 64;

@@ -110,6 +110,10 @@ api! {
     fn Py_CompileString(*const c_char, *const c_char, c_int) -> *mut PyObject;
     fn PyEval_EvalCode(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
 
+    fn PyObject_Type(*mut PyObject) -> *mut PyObject;
+    fn PyType_IsSubtype(*mut PyObject, *mut PyObject) -> c_int;
+    fn PyList_Size(*mut PyObject) -> Py_ssize_t;
+    fn PyList_GetItem(*mut PyObject, Py_ssize_t) -> *mut PyObject;
     fn PyLong_FromLong(c_long) -> *mut PyObject;
     fn PyLong_AsLong(*mut PyObject) -> c_long;
     fn PyDict_New() -> *mut PyObject;

@@ -13,6 +13,7 @@ use super::api::{Api, Runtime};
 use super::calibrate::{Calibration, CalibrationError, StackWalk, calibrate};
 use super::callbacks::{make_calibration, make_callbacks, prepare};
 use super::context;
+use super::greenlets;
 use super::gil::{GilError, with_gil, with_gil_patiently, with_gil_soon};
 use super::layout::Layout;
 use super::live::{Live, nobody_inside};
@@ -212,6 +213,7 @@ fn begin_with_tool(
     let Calibration { distances, eval_frames } = calibrate(refs, &**walk, |refs, on| tool.switch(refs, on))?;
     prepare(refs.api.none, distances);
     let callbacks = make_callbacks(refs, mark)?;
+    let collector = refs.import(c"gc")?;
     let live = Arc::new(Live::new(
         refs.api,
         mark.addr(),
@@ -224,6 +226,13 @@ fn begin_with_tool(
     // The callbacks that the tool keeps keep the mark.
     tool.register_all(refs, &callbacks)?;
     tool.switch(refs, true)?;
+    match greenlets::find_begun(refs, &live, collector) {
+        Ok(objects) => tool.keep(refs, &objects),
+        Err(error) => {
+            live.degrade(format!("it cannot be told which threads run greenlets: {error}"));
+            table.distrust();
+        }
+    }
     Ok((live, distances))
 }
 
@@ -239,6 +248,7 @@ impl Attribution {
             let codes = self.live.codes.lock();
             (codes.by_category(), codes.living() as u64)
         };
+        let (swapping_threads, swapping) = self.live.greenlets.swapping();
         PythonDiagnostics {
             state,
             version: self.runtime.version.to_owned(),
@@ -252,6 +262,8 @@ impl Attribution {
             stale_dropped: shadow.stale_dropped,
             unmatched_leaves: shadow.unmatched_leaves,
             audits: self.live.audits.figures(),
+            swapping_threads,
+            swapping,
             codes,
             living_codes,
             // Relaxed, all: figures.
