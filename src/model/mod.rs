@@ -10,6 +10,7 @@ mod module;
 mod past_profile;
 mod retention;
 mod sample;
+mod statistics;
 mod threads;
 mod time;
 mod view;
@@ -25,6 +26,10 @@ pub use module::{BuildId, Module, plugin_stem};
 pub use past_profile::{PastProfile, ProfilePlace};
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
+pub use statistics::{
+    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, Mspt, NetworkInterface, Ping, PlayerPing, Statistics, Tick,
+    Tps, WindowStatistics,
+};
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
 pub use view::{Grouping, View};
