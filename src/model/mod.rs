@@ -8,6 +8,7 @@ mod ids;
 mod loss;
 mod module;
 mod past_profile;
+mod place;
 mod retention;
 mod sample;
 mod statistics;
@@ -24,6 +25,7 @@ pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use past_profile::{PastProfile, ProfilePlace};
+pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{
