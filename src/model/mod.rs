@@ -29,8 +29,8 @@ pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{
-    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, Mspt, NetworkInterface, Ping, PlayerPing, Statistics, Tick,
-    Tps, WindowStatistics,
+    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
+    SlowTicks, Statistics, Tick, Tps, WindowStatistics,
 };
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
