@@ -19,6 +19,7 @@
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach` | start, freeze, stop |
+//! | `interpreter` | what the interpreter says of itself, for a report |
 #![allow(unsafe_code)]
 
 mod api;
@@ -31,6 +32,7 @@ mod codes;
 mod cold;
 mod context;
 mod gil;
+mod interpreter;
 mod layout;
 mod live;
 mod monitoring;
@@ -41,3 +43,4 @@ mod watcher;
 pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, Attribution, attach};
 pub use calibrate::StackWalk;
+pub use interpreter::{interpreter, interpreter_unasked};

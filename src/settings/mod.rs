@@ -1,10 +1,11 @@
-//! What the owner may choose: `plugins/spark/config.toml`.
+//! What the owner may choose: `plugins/spark/config.toml`; and what may be shown of the game's own settings.
 //!
 //! The file is written with comments when there is none, and never again: it is the owner's. What cannot be understood is told with its line and what is
 //! allowed; the default then holds until the next start.
 
 mod file;
 mod read;
+mod server_properties;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::model::WebAddress;
 
 pub use file::{Loaded, load};
 pub use read::Problem;
+pub use server_properties::server_properties;
 
 /// Where profiles are looked at unless the owner says otherwise.
 const VIEWER: &str = "spark.lucko.me";
