@@ -30,8 +30,8 @@ pub use past_profile::{PastKind, PastProfile, ProfilePlace};
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{
-    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, Mspt, NetworkInterface, Ping, PlayerPing, Statistics, Tick,
-    Tps, WindowStatistics,
+    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
+    SlowTicks, Statistics, Tick, Tps, WindowStatistics,
 };
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};

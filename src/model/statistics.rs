@@ -202,3 +202,37 @@ pub struct Tick {
     /// How long it took as a whole, in milliseconds, as the server measured it. `None` until the next tick's task has run.
     pub millis: Option<f32>,
 }
+
+/// Which ticks the tick monitor reports.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum SlowTicks {
+    /// Those that take this many percent longer than the average of its baseline, or more.
+    PercentOver(f64),
+    /// Those that take this many milliseconds or more.
+    Millis(f64),
+}
+
+/// What the tick monitor has to say. Milliseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorEvent {
+    /// It has seen enough ticks and reports slow ones from now on.
+    Ready {
+        /// How long they took.
+        mean: f64,
+        /// The shortest.
+        min: f64,
+        /// The longest.
+        max: f64,
+    },
+    /// A tick was slow.
+    Slow {
+        /// Its number since the plugin's start.
+        number: u64,
+        /// How long it took.
+        millis: f64,
+        /// By how many percent of the average that was longer.
+        percent_over: Option<f64>,
+        /// Slow ticks since the last report that had none of their own.
+        unreported: u64,
+    },
+}
