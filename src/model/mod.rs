@@ -5,6 +5,7 @@ mod code;
 mod diagnostics;
 mod frame;
 mod ids;
+mod interpreter;
 mod loss;
 mod module;
 mod past_profile;
@@ -16,16 +17,22 @@ mod threads;
 mod time;
 mod view;
 mod web_address;
+mod world;
 
 pub use clean::clean_text;
 pub use code::{Category, CodeInfo};
 pub use diagnostics::{AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
+pub use interpreter::{Generation, Interpreter};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
+<<<<<<< HEAD
 pub use past_profile::{PastProfile, ProfilePlace};
 pub use place::shown_path;
+=======
+pub use past_profile::{PastKind, PastProfile, ProfilePlace};
+>>>>>>> health
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{
@@ -36,3 +43,4 @@ pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
 pub use view::{Grouping, View};
 pub use web_address::{WebAddress, WebAddressError};
+pub use world::{ChunkPosition, DimensionCensus, World, WorldCounts};

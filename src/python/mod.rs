@@ -18,7 +18,12 @@
 //! | `watcher` | notice of the death of code objects |
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
+<<<<<<< HEAD
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
+=======
+//! | `attach` | start, freeze, stop |
+//! | `interpreter` | what the interpreter says of itself, for a report |
+>>>>>>> health
 #![allow(unsafe_code)]
 
 mod api;
@@ -33,6 +38,7 @@ mod cold;
 mod context;
 mod detach;
 mod gil;
+mod interpreter;
 mod layout;
 mod live;
 mod monitoring;
@@ -44,3 +50,4 @@ pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, attach};
 pub use attribution::Attribution;
 pub use calibrate::StackWalk;
+pub use interpreter::{interpreter, interpreter_unasked};
