@@ -107,7 +107,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
         } => Line::new()
             .bad(format!("The health report was not uploaded: {} ", sentence(why)))
             .good("Saved ")
-            .value(place(path))
+            .value(shown_path(path))
             .text(". Drop the file onto ")
             .value(viewer.clone())
             .text(" to look at it."),

@@ -27,12 +27,8 @@ pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use interpreter::{Generation, Interpreter};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
-<<<<<<< HEAD
-pub use past_profile::{PastProfile, ProfilePlace};
-pub use place::shown_path;
-=======
 pub use past_profile::{PastKind, PastProfile, ProfilePlace};
->>>>>>> health
+pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{

@@ -18,12 +18,8 @@
 //! | `watcher` | notice of the death of code objects |
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
-<<<<<<< HEAD
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
-=======
-//! | `attach` | start, freeze, stop |
 //! | `interpreter` | what the interpreter says of itself, for a report |
->>>>>>> health
 #![allow(unsafe_code)]
 
 mod api;
