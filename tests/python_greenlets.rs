@@ -10,42 +10,27 @@ mod interpreter;
 mod judged;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 #[path = "python/truth.rs"]
 mod truth;
 #[path = "python/verdict.rs"]
 mod verdict;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Mutex;
 
 use endstone_spark::model::PythonState;
-use endstone_spark::native::{Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Attribution, Runtime, attach};
-use endstone_spark::shadow::ShadowTable;
+use endstone_spark::python::Attribution;
 use harness::{Lab, PythonVersion};
-use interpreter::{Interpreter, Object};
-use judged::{PYTHON, learn, sample, watch_me};
+use interpreter::Object;
+use judged::{learn, sample, watch_me};
+use session::{detach, python, run, session};
 use verdict::Verdicts;
 
 /// The release that has wheels for all versions that are followed.
 const GREENLET: &str = "greenlet==3.5.6";
 
-static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
-
-fn run(source: &str) {
-    PYTHON.get().unwrap().run(source);
-}
-
-fn session() -> Attribution {
-    PYTHON.get().unwrap().unlocked(|| {
-        let walk: Arc<Unwinder> = Arc::clone(UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder())));
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk).unwrap()
-    })
-}
-
-fn detach(attribution: Attribution) {
-    PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap();
-}
 
 /// Seconds that each part is sampled.
 fn seconds() -> u64 {
@@ -78,7 +63,7 @@ fn assert_one_swaps(attribution: &Attribution, verdicts: &Verdicts) {
 
 unsafe extern "C" fn begin(_module: Object, _nothing: Object) -> Object {
     *LATE.lock().unwrap() = Some(session());
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
 fn greenlets_that_begin_in_a_session_are_shown_natively() {
@@ -100,7 +85,9 @@ fn greenlets_that_began_before_the_session_are_shown_natively() {
 }
 
 fn a_session_that_begins_inside_a_greenlet_shows_it_natively() {
-    run("import greenlet\nlate = greenlet.greenlet(lambda: outer_of(3, lambda: (begin(), main_greenlet().switch())))\nlate.switch()");
+    run(
+        "import greenlet\nlate = greenlet.greenlet(lambda: outer_of(3, lambda: (begin(), main_greenlet().switch())))\nlate.switch()",
+    );
     let attribution = LATE.lock().unwrap().take().unwrap();
     let source = format!("swapping({}, [*two, late])", seconds());
     let verdicts = judged(&attribution, "from inside a greenlet", &source);
@@ -112,7 +99,11 @@ fn a_session_that_begins_inside_a_greenlet_shows_it_natively() {
 fn a_package_that_nobody_uses_costs_no_frame() {
     run("import sys\nassert 'greenlet' in sys.modules");
     let attribution = session();
-    let verdicts = judged(&attribution, "loaded and not used", &format!("unchecked({})", seconds()));
+    let verdicts = judged(
+        &attribution,
+        "loaded and not used",
+        &format!("unchecked({})", seconds()),
+    );
     let figures = attribution.diagnostics();
     assert_eq!(figures.swapping_threads, 0, "{figures:?}");
     assert!(figures.audits.made > 5 && figures.stale_dropped == 0, "{figures:?}");
@@ -126,15 +117,16 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    PYTHON.set(Interpreter::start(&library)).ok().unwrap();
-    let python = PYTHON.get().unwrap();
+    let python = session::start(&library);
     python.add_function_of_one(c"learn", learn);
     python.add_function_of_one(c"watch_me", watch_me);
     python.add_function(c"begin", begin);
     run("def check():\n    pass\ndef through_cpp(function):\n    return max([1], key=lambda _: function() or 0)");
     run(include_str!("programs/truth.py"));
     run(include_str!("programs/greenlets.py"));
-    run("learning()\nimport _asyncio, _json, _heapq, _bisect, _contextvars, _datetime, _struct, _random, _socket, select, math");
+    run(
+        "learning()\nimport _asyncio, _json, _heapq, _bisect, _contextvars, _datetime, _struct, _random, _socket, select, math",
+    );
     greenlets_that_begin_in_a_session_are_shown_natively();
     greenlets_that_began_before_the_session_are_shown_natively();
     a_session_that_begins_inside_a_greenlet_shows_it_natively();

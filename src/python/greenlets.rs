@@ -162,7 +162,9 @@ fn is_plain(live: &Live, from: u64, to: Option<u64>, code: &Range<u64>) -> bool 
     let whole = callers_of_this(&*live.walk, &mut chain);
     let is_in = |(address, _): &(u64, u64)| code.contains(&address.wrapping_sub(1));
     let reached = chain.iter().position(|(_, at)| to.is_some_and(|to| *at >= to));
-    let seen = chain.get(..reached.map_or(chain.len(), |last| last + 1)).unwrap_or_default();
+    let seen = chain
+        .get(..reached.map_or(chain.len(), |last| last + 1))
+        .unwrap_or_default();
     (whole || reached.is_some()) && !seen.iter().any(is_in)
 }
 
@@ -221,11 +223,7 @@ pub(super) fn find_begun(
     Ok(kept)
 }
 
-fn begun(
-    refs: &mut Refs,
-    live: &Live,
-    collector: *mut PyObject,
-) -> Result<(Begun, Vec<*mut PyObject>), PythonError> {
+fn begun(refs: &mut Refs, live: &Live, collector: *mut PyObject) -> Result<(Begun, Vec<*mut PyObject>), PythonError> {
     // SAFETY: the lock is held; both results are borrowed, from `sys` and from the dict that it keeps.
     let (package, library) = unsafe {
         let modules = (refs.api.PySys_GetObject)(c"modules".as_ptr());

@@ -1,6 +1,5 @@
 //! Sampling an embedded interpreter with every sample judged, and what its program calls for that.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use endstone_spark::native::{self, SamplerOptions, ThreadSelection};
@@ -8,12 +7,10 @@ use endstone_spark::python::{Attribution, Runtime};
 use endstone_spark::shadow::ShadowTable;
 
 use super::frames::Layout;
-use super::interpreter::{Interpreter, Object};
+use super::interpreter::Object;
+use super::session::python;
 use super::truth;
 use super::verdict::{Judge, Verdicts};
-
-/// The interpreter of this process.
-pub static PYTHON: OnceLock<Interpreter> = OnceLock::new();
 
 /// Samples all threads while `act` runs, and judges every sample.
 pub fn sample(attribution: &Attribution, act: impl FnOnce()) -> Verdicts {
@@ -43,7 +40,7 @@ pub fn version(runtime: &Runtime) -> (u32, u32) {
 
 /// Finds out how this interpreter's frames lie in memory. Called with a code object by the function that it is of.
 pub unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
-    let python = PYTHON.get().unwrap();
+    let python = python();
     let version = version(&Runtime::discover().unwrap());
     // SAFETY: the lock is held; `co_qualname` is kept alive by the code object.
     let name = unsafe {
@@ -58,7 +55,7 @@ pub unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
 
 /// Samples of the calling thread are judged from now on, or no longer.
 pub unsafe extern "C" fn watch_me(_module: Object, wanted: Object) -> Object {
-    let python = PYTHON.get().unwrap();
+    let python = python();
     // SAFETY: the lock is held; the argument is a bool, which is an int.
     let (wanted, state) = unsafe {
         (
