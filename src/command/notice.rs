@@ -99,6 +99,21 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
+        Notice::HealthSaved {
+            reason: why,
+            path,
+            viewer,
+        } => Line::new()
+            .bad(format!("The health report was not uploaded: {} ", sentence(why)))
+            .good("Saved ")
+            .value(shown_path(path))
+            .text(". Drop the file onto ")
+            .value(viewer.clone())
+            .text(" to look at it."),
+        Notice::HealthFailed(why) => {
+            Line::new().bad(format!("There is no health report: {}.", reason(why)))
+        }
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),

@@ -7,6 +7,7 @@
 //! Certificates are checked against the roots that are built in (Mozilla's list), not the system's: the containers in which servers are hosted often have none,
 //! and an upload should work or fail the same way everywhere.
 
+mod content;
 mod error;
 mod post;
 mod proxy;
@@ -28,6 +29,7 @@ use crate::limits;
 use crate::model::WebAddress;
 use crate::sys::thread;
 
+pub use content::Content;
 pub use error::UploadError;
 pub use reply::Key;
 
@@ -64,11 +66,17 @@ impl Uploader {
     ///
     /// # Errors
     /// The system gives us no thread.
-    pub fn begin(&self, server: &WebAddress, body: Arc<[u8]>) -> Result<Upload, UploadError> {
-        self.begin_within(server, body, Duration::from_secs(limits::UPLOAD_SECONDS))
+    pub fn begin(&self, server: &WebAddress, content: Content, body: Arc<[u8]>) -> Result<Upload, UploadError> {
+        self.begin_within(server, content, body, Duration::from_secs(limits::UPLOAD_SECONDS))
     }
 
-    fn begin_within(&self, server: &WebAddress, body: Arc<[u8]>, limit: Duration) -> Result<Upload, UploadError> {
+    fn begin_within(
+        &self,
+        server: &WebAddress,
+        content: Content,
+        body: Arc<[u8]>,
+        limit: Duration,
+    ) -> Result<Upload, UploadError> {
         let end = Instant::now() + limit;
         let proxy = self.proxies.to(server).cloned();
         let agent = post::agent(proxy.as_ref(), self.roots.clone());
@@ -88,7 +96,7 @@ impl Uploader {
             let (agent, shared) = (agent.clone(), Arc::clone(&shared));
             let url = server.page("post");
             move || {
-                let outcome = post::post(&agent, &url, &way, &body, &shared, end);
+                let outcome = post::post(&agent, &url, &way, (content, &body), &shared, end);
                 shared.state.lock().outcome = Some(outcome);
                 shared.changed.notify_all();
             }

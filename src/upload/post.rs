@@ -7,14 +7,12 @@ use std::time::{Duration, Instant};
 use ureq::tls::{RootCerts, TlsConfig};
 
 use super::Shared;
+use super::content::Content;
 use super::error::UploadError;
 use super::proxy::Proxy;
 use super::reply::{self, Key};
 use super::way::Way;
 use crate::limits;
-
-/// What a profile is to the viewer; by it the viewer knows what it has got.
-const CONTENT_TYPE: &str = "application/x-spark-sampler";
 
 /// By which servers know us.
 const USER_AGENT: &str = concat!("endstone-spark/", env!("CARGO_PKG_VERSION"));
@@ -44,7 +42,7 @@ pub(super) fn post(
     agent: &ureq::Agent,
     url: &str,
     way: &Way,
-    body: &[u8],
+    (content, body): (Content, &[u8]),
     shared: &Shared,
     end: Instant,
 ) -> Result<Key, UploadError> {
@@ -52,7 +50,14 @@ pub(super) fn post(
         // Relaxed: a figure to show.
         shared.sent.store(0, Ordering::Relaxed);
         let left = end.saturating_duration_since(Instant::now());
-        post_once(agent, url, way, &Body { rest: body, shared }, body.len(), left)
+        post_once(
+            agent,
+            url,
+            way,
+            (content, &Body { rest: body, shared }),
+            body.len(),
+            left,
+        )
     };
     let first = once();
     match first {
@@ -66,7 +71,7 @@ fn post_once(
     agent: &ureq::Agent,
     url: &str,
     way: &Way,
-    body: &Body<'_>,
+    (content, body): (Content, &Body<'_>),
     length: usize,
     left: Duration,
 ) -> Result<Key, UploadError> {
@@ -75,7 +80,7 @@ fn post_once(
     let transport = |error: ureq::Error| way.failure(&error, has_begun());
     let mut response = agent
         .post(url)
-        .header("Content-Type", CONTENT_TYPE)
+        .header("Content-Type", content.media_type())
         .header("Content-Encoding", "gzip")
         .header("Content-Length", length.to_string())
         .config()

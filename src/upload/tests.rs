@@ -19,7 +19,7 @@ fn through(address: &str) -> Uploader {
 
 fn outcome(uploader: &Uploader, server: &str) -> Result<Key, UploadError> {
     let server = WebAddress::parse(server).unwrap();
-    let upload = uploader.begin(&server, vec![7_u8].into()).unwrap();
+    let upload = uploader.begin(&server, Content::Profile, vec![7_u8].into()).unwrap();
     upload.wait(Duration::from_secs(100)).expect("it ends")
 }
 
@@ -50,7 +50,7 @@ fn a_proxy_that_answers_in_drips_is_given_up() {
     });
     let server = WebAddress::parse("https://spark.invalid").unwrap();
     let upload = through(&format!("http://{address}"))
-        .begin_within(&server, vec![7_u8].into(), Duration::from_secs(1))
+        .begin_within(&server, Content::Profile, vec![7_u8].into(), Duration::from_secs(1))
         .unwrap();
     assert_eq!(upload.wait(Duration::from_secs(60)), Some(Err(UploadError::TooSlow)));
     drop(upload);
