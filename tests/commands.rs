@@ -345,8 +345,14 @@ fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
     assert_eq!(
         with(waiting),
         "[⚡] The profiler is not running. Start it with /spark profiler start.\n    \
-         Not saved yet: 2 profiles. Try again with /spark profiler stop."
+         Not saved yet: 2 earlier profiles. Try again with /spark profiler stop."
     );
+    let both = SessionInfo {
+        running: Some(running()),
+        unsaved: 1,
+        ..SessionInfo::default()
+    };
+    assert!(with(both).ends_with("\n    Not saved yet: 1 earlier profile, tried again when this session is stopped."),);
 }
 
 #[test]

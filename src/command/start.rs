@@ -47,8 +47,8 @@ impl Start {
             match flag.name.as_str() {
                 "interval" => start.interval_micros = micros(value).ok_or(ParseError::Interval)?,
                 "timeout" => start.timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
-                "thread" if value.is_empty() => return Err(ParseError::Thread),
-                "thread" => names.push(value.to_owned()),
+                "thread" if value.trim().is_empty() => return Err(ParseError::Thread),
+                "thread" => names.push(value.trim().to_owned()),
                 "regex" => regex = switch("regex", flag)?,
                 "ignore-sleeping" => start.ignore_sleeping = switch("ignore-sleeping", flag)?,
                 "save-to-file" => start.save_to_file = switch("save-to-file", flag)?,

@@ -185,12 +185,15 @@ impl Ticker {
     }
 }
 
-/// The profiler, with what its files say, and what is wrong with those.
+/// The profiler, with what its files say, and what is wrong with those or with the environment.
 fn service(folder: PathBuf) -> (Service, Vec<String>) {
     let loaded = settings::load(&folder);
     let (past, damage) = ActivityLog::load(folder.clone());
-    let problems = loaded.problems.iter().map(ToString::to_string).chain(damage).collect();
-    (Service::new(folder, loaded.settings, past), problems)
+    let service = Service::new(folder, loaded.settings, past);
+    let of_settings = loaded.problems.iter().map(ToString::to_string);
+    let of_environment = service.environment_problem().map(str::to_owned);
+    let problems = of_settings.chain(damage).chain(of_environment).collect();
+    (service, problems)
 }
 
 /// A worded notice.

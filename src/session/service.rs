@@ -179,6 +179,11 @@ impl Service {
         &self.shared.settings
     }
 
+    /// What is wrong with the environment: a line for the log.
+    pub fn environment_problem(&self) -> Option<&str> {
+        self.shared.uploader.problem()
+    }
+
     /// Notices to deliver, oldest first. On the server thread.
     pub fn take_outgoing(&self) -> Vec<Outgoing> {
         std::mem::take(&mut *self.shared.outgoing.lock())

@@ -51,6 +51,22 @@ pub const GOOD: &[(&str, &str, &str)] = &[
         STARTED_4,
     ),
     (
+        "profiler start --thread \"\"x",
+        "start 4000 None exact [\"x\"]",
+        STARTED_4,
+    ),
+    (
+        "profiler start --thread \"\" x",
+        "start 4000 None exact [\"x\"]",
+        STARTED_4,
+    ),
+    ("profiler start --thread= x", "start 4000 None exact [\"x\"]", STARTED_4),
+    (
+        "profiler start --thread \" IO Thread \"",
+        "start 4000 None exact [\"IO Thread\"]",
+        STARTED_4,
+    ),
+    (
         "profiler start --thread IO Thread",
         "start 4000 None exact [\"IO Thread\"]",
         STARTED_4,
@@ -349,6 +365,8 @@ pub const OTHER: &[(&str, &str)] = &[
     ("profiler start --thread", THREAD),
     ("profiler start --thread \"\"", THREAD),
     ("profiler start --thread --regex", THREAD),
+    ("profiler start --thread \" \"", THREAD),
+    ("profiler start --thread=\"\" --thread x", THREAD),
     (
         "profiler start --regex",
         "[⚡] --regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.",
