@@ -191,6 +191,7 @@ fn metadata() -> ProfileMetadata {
         machine: Machine::default(),
         ignore_sleeping: false,
         server_sha256: None,
+        slow_ticks: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),

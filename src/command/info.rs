@@ -3,6 +3,7 @@
 use super::answer::{START, STOP, name, reason, step};
 use super::figures::{count, counted, duration, interval, share};
 use super::line::Line;
+use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use crate::session::{Requester, RunningInfo, SessionInfo};
 
@@ -33,6 +34,11 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     };
     let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
     lines.extend(stretched(running));
+    lines.extend(
+        running
+            .slow_ticks
+            .map(|(over, ticks)| slow_ticks(Line::continued(), over, &ticks)),
+    );
     lines.extend(losses(running));
     lines
 }

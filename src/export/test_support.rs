@@ -88,6 +88,7 @@ pub fn metadata() -> ProfileMetadata {
             uptime_millis: 3_600_000,
         },
         ignore_sleeping: false,
+        slow_ticks: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {
             samples: 15_000,

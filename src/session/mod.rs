@@ -1,12 +1,14 @@
 //! One start..stop of the profiler.
 
 mod aggregator;
+mod books;
 mod control;
 mod environment;
 mod python;
 mod recording;
 mod report;
 mod service;
+mod tick_watch;
 mod ticks;
 mod unsaved;
 mod upload;
@@ -18,4 +20,5 @@ pub use control::{
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
+pub use tick_watch::TickGauge;
 pub use ticks::TickSample;

@@ -124,7 +124,7 @@ fn start(shared: &Shared, request: StartRequest) {
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread, &shared.settings) {
+    match Recording::begin(request, server_thread, &shared.settings, &shared.watch) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             let figures = recording.figures();
@@ -176,6 +176,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
                     samples: recorded.figures.sampler.samples,
                 },
             );
+            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
+            {
+                shared.send(by, Notice::SlowTicks { over_millis, ticks });
+            }
             let environment = shared.environment.lock().clone();
             let made = report::make(recorded, ticks, &environment, &shared.settings, request.comment.clone());
             if made.folded > 0 {
