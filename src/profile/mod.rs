@@ -6,8 +6,8 @@ mod frame;
 mod hash;
 mod ledger;
 mod merge;
-mod slow_ticks;
 mod snapshot;
+mod tick_filter;
 mod tree;
 mod windows;
 
@@ -16,7 +16,7 @@ pub use frame::FrameKey;
 pub(crate) use hash::IdMap;
 pub use ledger::Ledger;
 pub use merge::{MergeStats, Merged, Merger};
-pub use slow_ticks::{Book, SlowTicks, TickEnd};
 pub use snapshot::{Snapshot, ThreadProfile};
+pub use tick_filter::{Book, TickEnd, TickFilter};
 pub use tree::{NodeView, Room, Tree, WindowTimes};
 pub use windows::{WindowClock, WindowStats};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::tick_watch::TickWatch;
 use crate::model::{MonotonicNanos, Retention, Sample, ThreadKey, TickFigures};
-use crate::profile::{Forest, FrameKey, SlowTicks, ThreadProfile, WindowClock};
+use crate::profile::{Forest, FrameKey, ThreadProfile, TickFilter, WindowClock};
 
 /// Ticks that are kept.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct OnlyTicks {
 pub(super) struct Books {
     forest: Forest,
     clock: WindowClock,
-    slow: Option<(SlowTicks, Arc<TickWatch>)>,
+    slow: Option<(TickFilter, Arc<TickWatch>)>,
     /// Threads that have ended, while a sample of them waits.
     ended: Vec<(ThreadKey, String)>,
 }
@@ -32,7 +32,7 @@ impl Books {
         Books {
             forest: Forest::new(retention),
             clock,
-            slow: only.map(|only| (SlowTicks::new(only.over_nanos, only.since), only.watch)),
+            slow: only.map(|only| (TickFilter::new(only.over_nanos, only.since), only.watch)),
             ended: Vec::new(),
         }
     }

@@ -4,15 +4,19 @@ mod aggregator;
 mod books;
 mod control;
 mod environment;
+mod health;
+mod interpreter;
 mod python;
 mod recording;
 mod report;
+mod server;
 mod service;
 mod tick_watch;
 mod ticks;
 mod unsaved;
 mod upload;
 mod worker;
+mod world;
 
 pub use control::{
     Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
@@ -22,3 +26,4 @@ pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use tick_watch::TickGauge;
 pub use ticks::TickSample;
+pub use world::{Survey, WorldDesk};

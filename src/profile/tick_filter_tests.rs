@@ -69,7 +69,7 @@ fn exactly(begin: f64, end: f64) -> TickEnd {
 
 #[test]
 fn a_slow_tick_has_its_own_time_and_nothing_of_its_neighbours() {
-    let mut slow = SlowTicks::new(60 * MS, at(0.0));
+    let mut slow = TickFilter::new(60 * MS, at(0.0));
     let mut booked = Booked::default();
     // Ticks without a pause: 5 ms of function 5, 70 ms of function 70, 5 ms of function 5. Samples every 4 ms.
     for step in 1..=20 {
@@ -92,7 +92,7 @@ fn a_slow_tick_has_its_own_time_and_nothing_of_its_neighbours() {
 
 #[test]
 fn inside_a_tick_time_is_shared_as_ever() {
-    let mut slow = SlowTicks::new(0, at(0.0));
+    let mut slow = TickFilter::new(0, at(0.0));
     let mut booked = Booked::default();
     for (time, runs) in [(2.0, 1), (6.0, 2), (8.0, 3)] {
         let weight = if time == 8.0 { 2 } else { 4 } * MS;
@@ -118,7 +118,7 @@ fn inside_a_tick_time_is_shared_as_ever() {
 #[test]
 fn a_tick_is_over_the_threshold_only_when_it_takes_longer() {
     for (millis, kept) in [(49.0, 0), (50.0, 0), (50.001, 1)] {
-        let mut slow = SlowTicks::new(50 * MS, at(0.0));
+        let mut slow = TickFilter::new(50 * MS, at(0.0));
         slow.tick(exactly(10.0, 10.0 + millis), &mut |_, _, _, _| {});
         assert_eq!((slow.figures().seen, slow.figures().kept), (1, kept), "{millis}");
     }
@@ -126,7 +126,7 @@ fn a_tick_is_over_the_threshold_only_when_it_takes_longer() {
 
 #[test]
 fn a_tick_that_had_begun_before_the_session_does_not_count() {
-    let mut slow = SlowTicks::new(10 * MS, at(30.0));
+    let mut slow = TickFilter::new(10 * MS, at(30.0));
     let mut booked = Booked::default();
     slow.sample(&sample(SERVER, at(40.0), 4 * MS), &function(1), &mut booked.book());
     slow.tick(exactly(20.0, 50.0), &mut booked.book());
@@ -135,7 +135,7 @@ fn a_tick_that_had_begun_before_the_session_does_not_count() {
 
 #[test]
 fn samples_between_the_last_sight_of_a_tick_and_the_first_without_it_are_dropped_and_counted() {
-    let mut slow = SlowTicks::new(10 * MS, at(0.0));
+    let mut slow = TickFilter::new(10 * MS, at(0.0));
     let mut booked = Booked::default();
     for (time, runs) in [(50.0, 1), (58.5, 2), (70.0, 3)] {
         slow.sample(&sample(SERVER, at(time), 4 * MS), &function(runs), &mut booked.book());
@@ -158,7 +158,7 @@ fn samples_between_the_last_sight_of_a_tick_and_the_first_without_it_are_dropped
 
 #[test]
 fn the_ticks_own_task_bounds_its_beginning_and_its_end() {
-    let mut slow = SlowTicks::new(10 * MS, at(0.0));
+    let mut slow = TickFilter::new(10 * MS, at(0.0));
     let mut booked = Booked::default();
     // Waiting until 40, then work until 60; the look that saw the end came as late as 75.
     for (time, runs) in [(38.0, 1), (44.0, 2), (56.0, 2), (68.0, 1)] {
@@ -179,7 +179,7 @@ fn the_ticks_own_task_bounds_its_beginning_and_its_end() {
 
 #[test]
 fn a_sample_that_comes_later_than_its_ticks_end_is_known_still_belongs_to_it() {
-    let mut slow = SlowTicks::new(10 * MS, at(0.0));
+    let mut slow = TickFilter::new(10 * MS, at(0.0));
     let mut booked = Booked::default();
     slow.sample(&sample(SERVER, at(12.0), 4 * MS), &function(1), &mut booked.book());
     slow.tick(exactly(10.0, 30.0), &mut booked.book());
@@ -195,7 +195,7 @@ fn a_sample_that_comes_later_than_its_ticks_end_is_known_still_belongs_to_it() {
 
 #[test]
 fn all_threads_are_kept_for_the_span_of_a_slow_tick_also_one_that_slept_through_it() {
-    let mut slow = SlowTicks::new(60 * MS, at(0.0));
+    let mut slow = TickFilter::new(60 * MS, at(0.0));
     let mut booked = Booked::default();
     slow.sample(&sample(OTHER, at(90.0), 4 * MS), &function(9), &mut booked.book());
     for step in 1..=50 {
@@ -220,7 +220,7 @@ fn all_threads_are_kept_for_the_span_of_a_slow_tick_also_one_that_slept_through_
 
 #[test]
 fn what_finds_no_room_is_counted_and_memory_is_bounded() {
-    let mut slow = SlowTicks::new(60 * MS, at(0.0));
+    let mut slow = TickFilter::new(60 * MS, at(0.0));
     let mut booked = Booked::default();
     let count = limits::WAITING_SAMPLES + 10;
     for number in 0..count {
@@ -241,7 +241,7 @@ fn what_finds_no_room_is_counted_and_memory_is_bounded() {
     );
 
     // Large stacks fill the room sooner.
-    let mut slow = SlowTicks::new(60 * MS, at(0.0));
+    let mut slow = TickFilter::new(60 * MS, at(0.0));
     for number in 0..10_000_u32 {
         let path: Vec<FrameKey> = (0..500)
             .map(|depth| FrameKey::Python(CodeId::new(number * 500 + depth + 1)))
@@ -262,7 +262,7 @@ fn random_schedules_keep_exactly_the_slow_ticks_and_their_time() {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (random >> 33) % below
     };
-    let mut slow = SlowTicks::new(60 * MS, at(0.0));
+    let mut slow = TickFilter::new(60 * MS, at(0.0));
     let mut booked = Booked::default();
     // begin, end, function: ticks with or without a pause between them.
     let mut ticks = Vec::new();

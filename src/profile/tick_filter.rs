@@ -90,7 +90,7 @@ struct Last {
 
 /// See the module's text.
 #[derive(Debug)]
-pub struct SlowTicks {
+pub struct TickFilter {
     threshold_nanos: u64,
     started_at: MonotonicNanos,
     /// Slow ticks of late, oldest first: a sample may come later than the end of its tick is known.
@@ -107,10 +107,10 @@ pub struct SlowTicks {
     figures: TickFigures,
 }
 
-impl SlowTicks {
+impl TickFilter {
     /// Keeps ticks of more than `threshold_nanos` that begin at `started_at` or later.
     pub fn new(threshold_nanos: u64, started_at: MonotonicNanos) -> Self {
-        SlowTicks {
+        TickFilter {
             threshold_nanos,
             started_at,
             spans: VecDeque::new(),
@@ -316,5 +316,5 @@ impl SlowTicks {
 }
 
 #[cfg(test)]
-#[path = "slow_ticks_tests.rs"]
+#[path = "tick_filter_tests.rs"]
 mod tests;
