@@ -3,6 +3,7 @@
 use super::answer::{START, STOP, name, reason, step};
 use super::figures::{count, counted, duration, interval, share};
 use super::line::Line;
+use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use crate::session::{Requester, RunningInfo, SessionInfo};
 
@@ -38,6 +39,11 @@ fn without_session(info: &SessionInfo) -> Line {
 fn session(running: &RunningInfo) -> Vec<Line> {
     let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
     lines.extend(stretched(running));
+    lines.extend(
+        running
+            .slow_ticks
+            .map(|(over, ticks)| slow_ticks(Line::continued(), over, &ticks)),
+    );
     lines.extend(losses(running));
     lines
 }

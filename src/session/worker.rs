@@ -126,7 +126,7 @@ fn start(shared: &Shared, request: StartRequest) {
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread, &shared.settings) {
+    match Recording::begin(request, server_thread, &shared.settings, &shared.watch) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -182,6 +182,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
                     samples: recorded.figures.sampler.samples,
                 },
             );
+            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
+            {
+                shared.send(by, Notice::SlowTicks { over_millis, ticks });
+            }
             let environment = shared.environment.lock().clone();
             let server = inquiry.end(shared);
             let made = report::make(

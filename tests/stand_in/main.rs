@@ -13,6 +13,7 @@ mod privacy;
 mod profiles;
 mod pythons;
 mod roots;
+mod slow_ticks;
 mod sources;
 mod threads;
 mod uploads;
