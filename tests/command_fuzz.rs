@@ -43,6 +43,10 @@ impl Control for Session {
     fn info(&self) -> SessionInfo {
         SessionInfo::default()
     }
+    fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
+        Err(Refusal::ShuttingDown)
+    }
+
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
         (WallMillis(0), Vec::new())
     }

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use command_lines::*;
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
-    Grouping, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice,
-    ThreadNames, WallMillis,
+    Grouping, PastKind, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics,
+    ThreadChoice, ThreadNames, WallMillis,
 };
 use endstone_spark::session::{
     Control, Destination, Ended, ExportStep, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
@@ -68,6 +68,10 @@ impl Control for Session {
         self.answer("cancel".to_owned())?;
         Ok(self.ended.unwrap_or(Ended::Session))
     }
+    fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
+        Err(Refusal::ShuttingDown)
+    }
+
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
         (WallMillis(1_000_000_000), self.past.clone())
     }
@@ -438,6 +442,7 @@ fn what_is_stopped_or_thrown_away_is_said() {
 /// A list of `count` profiles, the newest a minute old and each an hour older than the one before.
 fn past(count: i64) -> Session {
     let entry = |number: i64| PastProfile {
+        kind: PastKind::Profile,
         time: 1_000_000_000 - 60_000 - number * 3_600_000,
         user: "§cStev\u{7}e".to_owned(),
         seconds: 125,

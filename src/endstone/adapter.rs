@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::abi::{CxxFunction, Plugin, Server, UniqueId};
 use super::image;
 use super::pure::pure;
+use super::surveyor::Surveyor;
+use parking_lot::Mutex;
+
 use crate::activity::ActivityLog;
 use crate::command::{Audience, Granted, answer_notice};
 use crate::limits;
@@ -49,6 +52,7 @@ struct Ticker {
     ticks: AtomicU32,
     server: HostAddress,
     service: Service,
+    surveyor: Mutex<Surveyor>,
 }
 
 /// The server's address. Used on the server thread only, while the plugin is enabled.
@@ -75,6 +79,7 @@ impl Adapter {
             ticks: AtomicU32::new(0),
             server: HostAddress(server.as_ptr()),
             service,
+            surveyor: Mutex::default(),
         });
         // From here on dropping ends the service, also when the host throws.
         let mut adapter = Adapter { ticker, task: None };
@@ -166,6 +171,9 @@ impl Ticker {
         if let Ok(replies) = replies {
             deliver(server, &replies, self.to_console_only());
         }
+
+        // Last: the host may throw.
+        self.surveyor.lock().tick(server, sample.at, self.service.world());
     }
 
     fn to_console_only(&self) -> bool {

@@ -19,6 +19,7 @@
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
+//! | `interpreter` | what the interpreter says of itself, for a report |
 #![allow(unsafe_code)]
 
 mod api;
@@ -33,6 +34,7 @@ mod cold;
 mod context;
 mod detach;
 mod gil;
+mod interpreter;
 mod layout;
 mod live;
 mod monitoring;
@@ -44,3 +46,4 @@ pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, attach};
 pub use attribution::Attribution;
 pub use calibrate::StackWalk;
+pub use interpreter::{interpreter, interpreter_unasked};

@@ -3,14 +3,18 @@
 mod aggregator;
 mod control;
 mod environment;
+mod health;
+mod interpreter;
 mod python;
 mod recording;
 mod report;
+mod server;
 mod service;
 mod ticks;
 mod unsaved;
 mod upload;
 mod worker;
+mod world;
 
 pub use control::{
     Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
@@ -19,3 +23,4 @@ pub use control::{
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use ticks::TickSample;
+pub use world::{Survey, WorldDesk};

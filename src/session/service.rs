@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -24,13 +24,15 @@ use super::control::{
     StartRequest, StopRequest,
 };
 use super::environment::Environment;
+use super::health;
 use super::recording::Recording;
 use super::ticks::{TickClock, TickSample};
 use super::unsaved::Unsaved;
 use super::worker;
+use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, WallMillis};
+use crate::model::{MonotonicNanos, PastProfile, Statistics, WallMillis, WindowStatistics};
 use crate::settings::Settings;
 use crate::sys::{clock, thread};
 use crate::upload::{Upload, Uploader};
@@ -97,6 +99,7 @@ pub(super) struct State {
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
+    pub(super) health_is_made: bool,
 }
 
 /// What the server thread and the worker share.
@@ -110,10 +113,21 @@ pub(super) struct Shared {
     pub(super) wake: Condvar,
     pub(super) ticks: TickClock,
     pub(super) environment: Mutex<Environment>,
+    pub(super) world: WorldDesk,
     outgoing: Mutex<Vec<Outgoing>>,
 }
 
 impl Shared {
+    /// The server's last minutes.
+    pub(super) fn statistics(&self) -> Option<Statistics> {
+        None
+    }
+
+    /// The same minute by minute, by minutes since the Unix epoch.
+    pub(super) fn minutes(&self) -> Vec<(i64, WindowStatistics)> {
+        Vec::new()
+    }
+
     /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
     pub(super) fn send(&self, to: &Requester, notice: Notice) {
         let mut outgoing = self.outgoing.lock();
@@ -129,6 +143,8 @@ impl Shared {
 pub struct Service {
     shared: Arc<Shared>,
     worker: Mutex<Option<thread::Worker>>,
+    /// Makes a health report, or did.
+    health: Mutex<Option<thread::Worker>>,
 }
 
 impl Service {
@@ -143,11 +159,13 @@ impl Service {
             wake: Condvar::new(),
             ticks: TickClock::default(),
             environment: Mutex::default(),
+            world: WorldDesk::default(),
             outgoing: Mutex::default(),
         });
         Service {
             shared,
             worker: Mutex::new(None),
+            health: Mutex::new(None),
         }
     }
 
@@ -164,6 +182,11 @@ impl Service {
     /// Notices to deliver, oldest first. On the server thread.
     pub fn take_outgoing(&self) -> Vec<Outgoing> {
         std::mem::take(&mut *self.shared.outgoing.lock())
+    }
+
+    /// Where the server thread is asked for the world.
+    pub fn world(&self) -> &WorldDesk {
+        &self.shared.world
     }
 
     /// What is known of the server, its plugins included.
@@ -191,10 +214,12 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
-        match self.worker.lock().take() {
-            Some(worker) => worker.join_timeout(Duration::from_secs(limits::SHUTDOWN_SECONDS)),
+        let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
+        let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
+            Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
             None => true,
-        }
+        };
+        ends_in_time(&self.worker) & ends_in_time(&self.health)
     }
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
@@ -273,6 +298,22 @@ impl Control for Service {
             return Ok(Ended::Upload);
         }
         self.end(&mut state, Order::Cancel(by.clone()))
+    }
+
+    fn report_health(&self, by: &Requester) -> Result<(), Refusal> {
+        let mut state = self.shared.state.lock();
+        if state.shutting_down {
+            return Err(Refusal::ShuttingDown);
+        }
+        if state.health_is_made {
+            return Err(Refusal::HealthAlready);
+        }
+        let (shared, by) = (Arc::clone(&self.shared), by.clone());
+        let worker = thread::spawn("spark-health", move || health::run(&shared, &by))
+            .map_err(|error| Refusal::NoThread(error.to_string()))?;
+        *self.health.lock() = Some(worker);
+        state.health_is_made = true;
+        Ok(())
     }
 
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
