@@ -32,6 +32,7 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
         return lines;
     };
     let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
+    lines.extend(swapping(&running.python));
     lines.extend(stretched(running));
     lines.extend(losses(running));
     lines
@@ -111,6 +112,22 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
     }
+}
+
+/// One line when a thread is shown natively because it swaps stacks.
+fn swapping(python: &PythonDiagnostics) -> Option<Line> {
+    if python.swapping_threads == 0 {
+        return None;
+    }
+    let names: Vec<String> = python.swapping.iter().map(|thread| name(thread)).collect();
+    let verb = if python.swapping_threads == 1 { "swaps" } else { "swap" };
+    Some(
+        Line::continued()
+            .value(counted(python.swapping_threads, "thread"))
+            .text(format!(" {verb} stacks (greenlets), native frames only: "))
+            .value(names.join(", "))
+            .text("."),
+    )
 }
 
 fn times(number: u64) -> String {
