@@ -133,6 +133,12 @@ api! {
     fn PyFrame_GetGenerator(*mut PyFrameObject) -> *mut PyObject;
     fn PyCode_AddWatcher(unsafe extern "C-unwind" fn(c_int, *mut PyCodeObject) -> c_int) -> c_int;
     fn PyCode_ClearWatcher(c_int) -> c_int;
+    fn PyInterpreterState_Get() -> *mut c_void;
+    fn PyInterpreterState_Main() -> *mut c_void;
+    fn PyThreadState_New(*mut c_void) -> *mut c_void;
+    fn PyThreadState_Swap(*mut c_void) -> *mut c_void;
+    fn PyThreadState_Clear(*mut c_void);
+    fn PyThreadState_Delete(*mut c_void);
     fn PyInterpreterState_Head() -> *mut c_void;
     fn PyInterpreterState_Next(*mut c_void) -> *mut c_void;
 }

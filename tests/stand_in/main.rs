@@ -8,6 +8,7 @@ mod command_lines;
 mod commands;
 mod console;
 mod lifecycle;
+mod lock_held;
 mod owners;
 mod privacy;
 mod profiles;
