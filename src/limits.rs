@@ -130,9 +130,6 @@ pub const UNLOADED_MODULES: usize = 64;
 /// Most bytes read of one run of notes in search of the build id. It stands in the first hundred.
 pub const NOTE_BYTES: usize = 64 << 10;
 
-/// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
-pub const WINDOW_TICKS: usize = 2_400;
-
 /// Notices that wait for delivery. They are fetched every tick; a server that stands still for minutes gets the newest ones.
 pub const WAITING_NOTICES: usize = 64;
 
@@ -381,3 +378,9 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
+
+/// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
+pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
+
+/// Largest threshold of the tick monitor, in percent or milliseconds: more than any tick that a server survives.
+pub const MOST_THRESHOLD: f64 = 1e6;

@@ -3,6 +3,7 @@
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
 use super::figures::{count, counted, interval, place, size};
 use super::line::Line;
+use super::monitor;
 use crate::limits;
 use crate::model::{PythonState, clean_text};
 use crate::session::Notice;
@@ -99,6 +100,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::Monitor(event) => monitor::event(event),
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),

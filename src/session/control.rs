@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View, WallMillis};
+use crate::model::{
+    MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
+    View, WallMillis,
+};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -193,12 +196,27 @@ pub trait Control {
     /// The state of things.
     fn info(&self) -> SessionInfo;
 
+    /// The server now and over its last minutes.
+    fn statistics(&self) -> Statistics;
+
+    /// Switches the tick monitor on, or off when it is on.
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
+
     /// The profiles that were made, newest first, and what time it is.
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
+/// What became of the tick monitor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorChange {
+    /// It is on, and tells of these ticks.
+    Started(SlowTicks),
+    /// It is off.
+    Stopped,
+}
+
 /// The result of work that took its time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
     /// Samples are being taken.
     Started {
@@ -262,6 +280,8 @@ pub enum Notice {
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
+    /// The tick monitor has something to say; to whoever switched it on and nobody else.
+    Monitor(MonitorEvent),
     /// The session was ended and dropped on request.
     Cancelled,
     /// The session's time was up; it is being exported.
@@ -275,7 +295,7 @@ pub enum Notice {
 }
 
 /// A notice and whom it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
     /// Who asked for the work.
     pub to: Requester,

@@ -3,6 +3,7 @@
 mod aggregator;
 mod control;
 mod environment;
+mod monitor;
 mod python;
 mod recording;
 mod report;
@@ -13,8 +14,8 @@ mod upload;
 mod worker;
 
 pub use control::{
-    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
-    StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;

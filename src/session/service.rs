@@ -20,18 +20,20 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::control::{
-    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
-    StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 use super::environment::Environment;
+use super::monitor::Monitor;
 use super::recording::Recording;
-use super::ticks::{TickClock, TickSample};
+use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
 use super::worker;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, WallMillis};
+use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis};
 use crate::settings::Settings;
+use crate::stats;
 use crate::sys::{clock, thread};
 use crate::upload::{Upload, Uploader};
 
@@ -108,7 +110,9 @@ pub(super) struct Shared {
     pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
     pub(super) wake: Condvar,
-    pub(super) ticks: TickClock,
+    pub(super) statistics: Arc<stats::Service>,
+    pub(super) ticks: TickWindows,
+    monitor: Monitor,
     pub(super) environment: Mutex<Environment>,
     outgoing: Mutex<Vec<Outgoing>>,
 }
@@ -134,6 +138,7 @@ pub struct Service {
 impl Service {
     /// A profiler that keeps its files below `folder`. Touches no file and starts no thread. To be made on the server thread: reads the environment.
     pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
+        let statistics = Arc::new(stats::Service::new());
         let shared = Arc::new(Shared {
             folder,
             settings,
@@ -141,7 +146,9 @@ impl Service {
             past,
             state: Mutex::default(),
             wake: Condvar::new(),
-            ticks: TickClock::default(),
+            ticks: TickWindows::new(Arc::clone(&statistics)),
+            statistics,
+            monitor: Monitor::default(),
             environment: Mutex::default(),
             outgoing: Mutex::default(),
         });
@@ -153,7 +160,24 @@ impl Service {
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
-        self.shared.ticks.record(tick);
+        let statistics = &self.shared.statistics;
+        statistics.tick(tick.at, tick.tid, tick.mspt);
+        // The tick that is over is the one before the newest.
+        if let Some(number) = statistics.tick_number().checked_sub(2)
+            && let Some((to, event)) = self.shared.monitor.tick(tick.at, number, tick.mspt)
+        {
+            self.shared.send(&to, Notice::Monitor(event));
+        }
+    }
+
+    /// The statistics: to be started and fed by the plugin.
+    pub fn statistics_service(&self) -> &stats::Service {
+        &self.shared.statistics
+    }
+
+    /// Switches the tick monitor off: whoever it tells has left.
+    pub fn stop_monitor(&self) {
+        self.shared.monitor.stop();
     }
 
     /// The settings of this run.
@@ -191,10 +215,13 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
-        match self.worker.lock().take() {
+        let ended = match self.worker.lock().take() {
             Some(worker) => worker.join_timeout(Duration::from_secs(limits::SHUTDOWN_SECONDS)),
             None => true,
-        }
+        };
+        // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
+        self.shared.statistics.stop();
+        ended
     }
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
@@ -249,7 +276,7 @@ impl Control for Service {
             }
             Phase::Ending(ending) => return Err(Refusal::Exporting(ending.step())),
         }
-        if self.shared.ticks.server_thread().is_none() {
+        if self.shared.statistics.server_thread().is_none() {
             return Err(Refusal::ServerThreadUnknown);
         }
         let by = request.requested_by.clone();
@@ -273,6 +300,14 @@ impl Control for Service {
             return Ok(Ended::Upload);
         }
         self.end(&mut state, Order::Cancel(by.clone()))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.shared.statistics.snapshot()
+    }
+
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange {
+        self.shared.monitor.toggle(slow, by)
     }
 
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {

@@ -51,7 +51,7 @@ pub(super) fn run(shared: &Shared) {
             state.has_worker = false;
             by
         };
-        shared.ticks.end();
+        shared.ticks.end(clock::monotonic());
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
 }
@@ -107,6 +107,7 @@ fn next(shared: &Shared) -> Wake {
             return Wake::Displaced(Arc::clone(recording));
         }
         recording.look_after();
+        shared.ticks.look_after(clock::monotonic());
         if let Some(frames) = recording.python_doubt_to_tell() {
             return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
@@ -119,7 +120,7 @@ fn next(shared: &Shared) -> Wake {
 
 fn start(shared: &Shared, request: StartRequest) {
     let by = request.requested_by.clone();
-    let Some(server_thread) = shared.ticks.server_thread() else {
+    let Some(server_thread) = shared.statistics.server_thread() else {
         shared.state.lock().phase = Phase::Idle;
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
@@ -166,7 +167,7 @@ fn stop(shared: &Shared, request: &StopRequest) {
     let new = match take(shared) {
         Some(ToEnd::Session(recording)) => {
             let recorded = recording.finish();
-            let ticks = shared.ticks.end();
+            let ticks = shared.ticks.end(recorded.ended_at);
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
             }
@@ -305,7 +306,7 @@ fn cancel(shared: &Shared, by: &Requester) {
     match take(shared) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
-            shared.ticks.end();
+            shared.ticks.end(clock::monotonic());
         }
         Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),
         None => return,
