@@ -309,6 +309,9 @@ pub const DETACH_WAIT_MILLIS: u64 = 2_000;
 /// Largest settings file that is read, in bytes: the one we write has under 2,000.
 pub const SETTINGS_BYTES: u64 = 64 << 10;
 
+/// Wrong lines of the settings file that are told one by one: the owner reads them in the log, and mends some before the next start.
+pub const SETTINGS_PROBLEMS: usize = 10;
+
 /// Least room for saved profiles that may be asked for, in MiB: one large profile.
 pub const MIN_PROFILE_FOLDER_MEBIBYTES: u64 = 16;
 
@@ -351,6 +354,29 @@ pub const ACTIVITY_PAGE: usize = 8;
 /// Age in days from which a link is taken for dead: the public server keeps uploads for 60 days.
 pub const LINK_DAYS: i64 = 60;
 
+/// Entities that are looked at in one tick, where a profile or a report wants to know what they are. Kind and place of one take a microsecond at most, so this is
+/// half a hundredth of a tick.
+pub const SURVEYED_ENTITIES_PER_TICK: usize = 256;
+
+/// Entities of one dimension that are looked at. With [`SURVEYED_ENTITIES_PER_TICK`] they take two seconds; a server with more has other troubles, and what these
+/// are says which. The others are counted.
+pub const SURVEYED_ENTITIES: usize = 10_240;
+
+/// Loaded chunks of one dimension whose places are kept: 8 bytes each. Two hundred players who are far from each other have as many. The others are counted.
+pub const SURVEYED_CHUNKS: usize = 65_536;
+
+/// Dimensions that are looked at. The game has three.
+pub const SURVEYED_DIMENSIONS: usize = 16;
+
+/// Longest wait for the server thread to look at the world, in milliseconds. It takes a tick or two for each dimension, and one for every
+/// [`SURVEYED_ENTITIES_PER_TICK`] entities; a server that is that slow has its profile without.
+pub const SURVEY_WAIT_MILLIS: u64 = 10_000;
+
+/// Minutes whose counts of players, entities and chunks are kept: those of the longest session ([`MAX_TIMEOUT_SECONDS`]).
+pub const COUNTED_MINUTES: usize = 1_441;
+
+/// Largest `server.properties` that is read, in bytes: the game's own has some 8,000.
+pub const SERVER_PROPERTIES_BYTES: u64 = 256 << 10;
 /// How far back statistics reach, in seconds: the longest time that spark gives figures for.
 pub const HISTORY_SECONDS: u64 = 900;
 

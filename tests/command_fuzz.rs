@@ -53,6 +53,10 @@ impl Control for Session {
         assert!(limit > 0.0 && limit <= 1e6);
         MonitorChange::Started(slow)
     }
+    fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
+        Err(Refusal::ShuttingDown)
+    }
+
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
         (WallMillis(0), Vec::new())
     }

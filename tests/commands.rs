@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use command_lines::*;
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
-    Grouping, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, SlowTicks,
-    Statistics, ThreadChoice, ThreadNames, WallMillis,
+    Grouping, PastKind, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics,
+    SlowTicks, Statistics, ThreadChoice, ThreadNames, WallMillis,
 };
 use endstone_spark::session::{
     Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
@@ -76,6 +76,10 @@ impl Control for Session {
         self.asked.borrow_mut().push(format!("monitor {slow:?}"));
         MonitorChange::Started(slow)
     }
+    fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
+        Err(Refusal::ShuttingDown)
+    }
+
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
         (WallMillis(1_000_000_000), self.past.clone())
     }
@@ -446,6 +450,7 @@ fn what_is_stopped_or_thrown_away_is_said() {
 /// A list of `count` profiles, the newest a minute old and each an hour older than the one before.
 fn past(count: i64) -> Session {
     let entry = |number: i64| PastProfile {
+        kind: PastKind::Profile,
         time: 1_000_000_000 - 60_000 - number * 3_600_000,
         user: "§cStev\u{7}e".to_owned(),
         seconds: 125,

@@ -6,13 +6,13 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use endstone_spark::model::WebAddress;
-use endstone_spark::upload::{UploadError, Uploader};
+use endstone_spark::upload::{Content, UploadError, Uploader};
 
 /// How an upload ends.
 fn end(uploader: &Uploader, server: &str, body: Vec<u8>) -> (UploadError, Duration) {
     let begin = Instant::now();
     let upload = uploader
-        .begin(&WebAddress::parse(server).unwrap(), body.into())
+        .begin(&WebAddress::parse(server).unwrap(), Content::Profile, body.into())
         .unwrap();
     let outcome = upload.wait(Duration::from_secs(60)).expect("it ends");
     (outcome.unwrap_err(), begin.elapsed())

@@ -1,11 +1,11 @@
 //! What is told of work that took its time.
 
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
-use super::figures::{count, counted, interval, place, size};
+use super::figures::{count, counted, interval, size};
 use super::line::Line;
 use super::monitor;
 use crate::limits;
-use crate::model::{PythonState, clean_text};
+use crate::model::{PythonState, clean_text, shown_path};
 use crate::session::Notice;
 
 /// What a notice says.
@@ -64,7 +64,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             viewer,
         } => Line::new()
             .good("Saved ")
-            .value(place(path))
+            .value(shown_path(path))
             .text(format!(
                 " ({}, {}). Drop the file onto ",
                 counted(*samples, "sample"),
@@ -101,6 +101,21 @@ pub fn answer_notice(notice: &Notice) -> Line {
             }
         }
         Notice::Monitor(event) => monitor::event(event),
+        Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
+        Notice::HealthSaved {
+            reason: why,
+            path,
+            viewer,
+        } => Line::new()
+            .bad(format!("The health report was not uploaded: {} ", sentence(why)))
+            .good("Saved ")
+            .value(shown_path(path))
+            .text(". Drop the file onto ")
+            .value(viewer.clone())
+            .text(" to look at it."),
+        Notice::HealthFailed(why) => {
+            Line::new().bad(format!("There is no health report: {}.", reason(why)))
+        }
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),

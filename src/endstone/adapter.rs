@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::abi::{CxxFunction, Plugin, Server, UniqueId};
 use super::image;
 use super::pure::pure;
+use super::surveyor::Surveyor;
+use parking_lot::Mutex;
+
 use crate::activity::ActivityLog;
 use crate::command::{Audience, Granted, answer_notice};
 use crate::limits;
@@ -51,6 +54,7 @@ struct Ticker {
     next_ping: AtomicU64,
     server: HostAddress,
     service: Service,
+    surveyor: Mutex<Surveyor>,
 }
 
 /// The server's address. Used on the server thread only, while the plugin is enabled.
@@ -78,6 +82,7 @@ impl Adapter {
             next_ping: AtomicU64::new(0),
             server: HostAddress(server.as_ptr()),
             service,
+            surveyor: Mutex::default(),
         });
         if let Err(error) = ticker.service.statistics_service().start() {
             problems.push(format!(
@@ -184,6 +189,9 @@ impl Ticker {
         {
             self.service.stop_monitor();
         }
+
+        // Last: the host may throw.
+        self.surveyor.lock().tick(server, sample.at, self.service.world());
     }
 
     fn to_console_only(&self) -> bool {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::frames::ModuleCoverage;
 use super::pb;
+use super::server::{Runtime, ServerReport};
 use super::shorten::bounded;
 use super::sources::Source;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
@@ -13,10 +14,6 @@ use crate::model::{
     Category, Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, Tid, View, WallMillis,
 };
 use crate::profile::MergeStats;
-use crate::sys::Machine;
-
-/// Version of spark's data format that is written: the viewer takes 1 for an outdated plugin.
-const SPARK_FORMAT: i32 = 2;
 
 /// Who asked for a profile.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,7 +41,7 @@ pub enum ThreadSelection {
 }
 
 /// Everything about a profile besides its trees.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ProfileMetadata {
     /// Who asked for it.
     pub creator: Creator,
@@ -58,20 +55,14 @@ pub struct ProfileMetadata {
     pub ticks: u64,
     /// The owner's words; may be empty.
     pub comment: String,
-    /// Version of Endstone.
-    pub endstone_version: String,
-    /// Version of the game.
-    pub minecraft_version: String,
-    /// The server software as it calls itself.
-    pub brand: String,
+    /// The server.
+    pub server: ServerReport,
     /// Which threads were sampled.
     pub selection: ThreadSelection,
     /// What is shown.
     pub view: View,
     /// SHA-256 of the server's executable, with which other tools can tell whose addresses these are.
     pub server_sha256: Option<String>,
-    /// What it runs on.
-    pub machine: Machine,
     /// Whether time in which threads wait was left out.
     pub ignore_sleeping: bool,
     /// The server's plugins.
@@ -101,18 +92,10 @@ impl ProfileMetadata {
                 number_of_included_ticks: 0,
             }),
             comment: bounded(&self.comment, COMMENT_CHARS),
-            platform_metadata: Some(pb::PlatformMetadata {
-                r#type: pb::platform_metadata::Type::Server.into(),
-                name: "Endstone".to_owned(),
-                version: self.endstone_version.clone(),
-                minecraft_version: self.minecraft_version.clone(),
-                spark_version: SPARK_FORMAT,
-                brand: self.brand.clone(),
-            }),
-            // What the viewer shows of the platform it wants whole or not at all; the system by itself it shows as text.
-            platform_statistics: None,
-            system_statistics: Some(self.system()),
-            server_configurations: BTreeMap::new(),
+            platform_metadata: Some(self.server.platform()),
+            platform_statistics: self.server.platform_statistics(),
+            system_statistics: Some(self.server.system_statistics(&self.runtime())),
+            server_configurations: self.server.configurations(),
             end_time: self.ended.0,
             number_of_ticks: ticks,
             sources: BTreeMap::new(),
@@ -123,40 +106,18 @@ impl ProfileMetadata {
         }
     }
 
-    /// The machine, and Python in the place where the viewer says "The process is using Java VERSION (VENDOR_VERSION from VENDOR)".
-    fn system(&self) -> pb::SystemStatistics {
-        use pb::system_statistics::{Cpu, Java, Os};
+    fn runtime(&self) -> Runtime {
         let python = &self.python;
-        let (version, what, from) = match &python.state {
-            PythonState::Absent => ("none, and no Python".to_owned(), "native frames only", "the server"),
-            state => {
-                let version = bounded(&format!("{} {}", python.implementation, python.version), NAME_CHARS);
-                match state {
-                    PythonState::Active | PythonState::Degraded(_) => (version, "functions", "sys.monitoring"),
-                    _ => (version, "native frames only", "the interpreter"),
-                }
-            }
+        let version = match &python.state {
+            PythonState::Absent => "none, and no Python".to_owned(),
+            _ => format!("{} {}", python.implementation, python.version),
         };
-        pb::SystemStatistics {
-            cpu: Some(Cpu {
-                threads: i32::try_from(self.machine.processors).unwrap_or(i32::MAX),
-                model_name: bounded(&self.machine.processor, NAME_CHARS),
-                ..Cpu::default()
-            }),
-            os: Some(Os {
-                arch: std::env::consts::ARCH.to_owned(),
-                name: "Linux".to_owned(),
-                version: bounded(&self.machine.kernel, NAME_CHARS),
-            }),
-            java: Some(Java {
-                version,
-                vendor_version: what.to_owned(),
-                vendor: from.to_owned(),
-                vm_args: String::new(),
-            }),
-            uptime: i64::try_from(self.machine.uptime_millis).unwrap_or(i64::MAX),
-            ..pb::SystemStatistics::default()
-        }
+        let (what, from) = match &python.state {
+            PythonState::Absent => ("native frames only", "the server"),
+            PythonState::Active | PythonState::Degraded(_) => ("functions", "sys.monitoring"),
+            _ => ("native frames only", "the interpreter"),
+        };
+        Runtime { version, what, from }
     }
 
     fn extra(&self, unknown_codes: u64, modules: &[ModuleCoverage]) -> BTreeMap<String, String> {
@@ -171,6 +132,7 @@ impl ProfileMetadata {
         if let Some(hash) = &self.server_sha256 {
             extra.insert("Server executable".to_owned(), json!({ "SHA-256": hash }).to_string());
         }
+        extra.extend(self.server.extra());
         extra
     }
 
@@ -336,7 +298,7 @@ fn native_modules(modules: &[ModuleCoverage]) -> Value {
 }
 
 impl Creator {
-    fn encode(&self) -> pb::CommandSenderMetadata {
+    pub(super) fn encode(&self) -> pb::CommandSenderMetadata {
         use pb::command_sender_metadata::Type;
         match self {
             Creator::Console => pb::CommandSenderMetadata {

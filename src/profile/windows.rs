@@ -67,11 +67,11 @@ pub struct WindowStats {
     pub cpu_process: Option<f64>,
     /// Share of all processors used by everything, 0 to 1.
     pub cpu_system: Option<f64>,
-    /// Players online at the window's end.
+    /// Players online, asked once in the window.
     pub players: Option<u32>,
-    /// Entities loaded at the window's end.
+    /// Entities loaded, asked once in the window.
     pub entities: Option<u32>,
-    /// Chunks loaded at the window's end.
+    /// Chunks loaded, asked once in the window.
     pub chunks: Option<u32>,
     /// How much of the window the session covers, in milliseconds: 60,000 except for the last.
     pub duration_millis: u32,

@@ -117,6 +117,8 @@ pub enum Refusal {
     ServerThreadUnknown,
     /// The plugin is being disabled.
     ShuttingDown,
+    /// A health report is being made.
+    HealthAlready,
     /// The system gives us no thread; its reason.
     NoThread(String),
 }
@@ -202,7 +204,13 @@ pub trait Control {
     /// Switches the tick monitor on, or off when it is on.
     fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
 
-    /// The profiles that were made, newest first, and what time it is.
+    /// Makes a health report and sends it to the viewer's server.
+    ///
+    /// # Errors
+    /// One is being made already, or the plugin is being disabled; nothing has changed.
+    fn report_health(&self, by: &Requester) -> Result<(), Refusal>;
+
+    /// The profiles and reports that were made, newest first, and what time it is.
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
@@ -282,6 +290,22 @@ pub enum Notice {
     NotListed(String),
     /// The tick monitor has something to say; to whoever switched it on and nobody else.
     Monitor(MonitorEvent),
+    /// The health report is on the viewer's server.
+    HealthUploaded {
+        /// Where to look at it.
+        link: String,
+    },
+    /// It is not there but on disk.
+    HealthSaved {
+        /// Why, in a user's words.
+        reason: String,
+        /// The file.
+        path: PathBuf,
+        /// The page that shows it.
+        viewer: String,
+    },
+    /// There is none; why, in a user's words.
+    HealthFailed(String),
     /// The session was ended and dropped on request.
     Cancelled,
     /// The session's time was up; it is being exported.

@@ -3,15 +3,19 @@
 mod aggregator;
 mod control;
 mod environment;
+mod health;
+mod interpreter;
 mod monitor;
 mod python;
 mod recording;
 mod report;
+mod server;
 mod service;
 mod ticks;
 mod unsaved;
 mod upload;
 mod worker;
+mod world;
 
 pub use control::{
     Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
@@ -20,3 +24,4 @@ pub use control::{
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use ticks::TickSample;
+pub use world::{Survey, WorldDesk};

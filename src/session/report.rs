@@ -7,22 +7,29 @@ use super::environment::Environment;
 use super::recording::Recorded;
 use super::ticks::Ticks;
 use super::unsaved::Unsaved;
-use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
+use crate::export::{self, Creator, Kind, ProfileMetadata, ServerReport, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, clean_text};
+use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, WorldCounts, clean_text};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{Machine, PrivateDir, task};
+use crate::sys::{PrivateDir, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
-const PROFILES: &str = "profiles";
+pub(super) const PROFILES: &str = "profiles";
+
+/// What is known of a session's windows besides samples.
+pub(super) struct Windows {
+    pub(super) ticks: Ticks,
+    pub(super) counts: Vec<(u32, WorldCounts)>,
+}
 
 /// Makes the profile of a session. Names are looked up here, which takes time.
 pub(super) fn make(
     recorded: Recorded,
-    ticks: Ticks,
+    known: Windows,
     environment: &Environment,
+    server: ServerReport,
     settings: &Settings,
     comment: Option<String>,
 ) -> Unsaved {
@@ -32,8 +39,8 @@ pub(super) fn make(
     let seconds = recorded.ended_at.since(recorded.started_at) / 1_000_000_000;
     let user = recorded.request.requested_by.display_name();
     let for_file = recorded.request.save_to_file;
-    let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
-    let snapshot = snapshot(recorded, ticks.windows);
+    let metadata = metadata(&recorded, ended, known.ticks.total, environment, server, comment);
+    let snapshot = snapshot(recorded, known.ticks.windows, &known.counts);
     let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
     let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
     drop((snapshot, symbolizer));
@@ -83,7 +90,7 @@ impl Saved {
 pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
         let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
-        export::make_room(&profiles, &path, settings.profile_folder_bytes);
+        export::make_room(&profiles, &path, settings.profile_folder_bytes());
         Ok(path)
     });
     match saved {
@@ -100,6 +107,7 @@ fn metadata(
     ended: WallMillis,
     ticks: u64,
     environment: &Environment,
+    server: ServerReport,
     comment: Option<String>,
 ) -> ProfileMetadata {
     ProfileMetadata {
@@ -109,12 +117,9 @@ fn metadata(
         interval_micros: recorded.request.interval_micros,
         ticks,
         comment: comment.or_else(|| recorded.request.comment.clone()).unwrap_or_default(),
-        endstone_version: environment.server_version.clone(),
-        minecraft_version: environment.minecraft_version.clone(),
-        brand: environment.server_name.clone(),
+        server,
         selection: selection(recorded),
         view: recorded.request.view,
-        machine: Machine::read(),
         ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),
@@ -141,7 +146,7 @@ fn selection(recorded: &Recorded) -> ThreadSelection {
     }
 }
 
-fn creator(requester: &Requester) -> Creator {
+pub(super) fn creator(requester: &Requester) -> Creator {
     match requester {
         Requester::Console => Creator::Console,
         Requester::Player { name, unique_id } => Creator::Player {
@@ -162,7 +167,7 @@ fn uuid(bytes: &[u8; 16]) -> String {
     text
 }
 
-fn source(plugin: &super::environment::PluginInfo) -> Source {
+pub(super) fn source(plugin: &super::environment::PluginInfo) -> Source {
     Source {
         name: plugin.name.clone(),
         version: plugin.version.clone(),
@@ -173,7 +178,7 @@ fn source(plugin: &super::environment::PluginInfo) -> Source {
 }
 
 /// The frozen profile: threads with the server thread first, and windows without a gap.
-fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
+fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>, counts: &[(u32, WorldCounts)]) -> Snapshot {
     let (mut threads, modules, first_window) = match recorded.aggregated {
         Some(aggregated) => (aggregated.threads, aggregated.modules, aggregated.first_window),
         None => (Vec::new(), Vec::new(), 0),
@@ -203,6 +208,14 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
         let place = window.checked_sub(first_window);
         if let Some(place) = place.and_then(|place| windows.get_mut(place as usize)) {
             *place = stats;
+        }
+    }
+    for (window, counts) in counts {
+        let place = window.checked_sub(first_window);
+        if let Some(stats) = place.and_then(|place| windows.get_mut(place as usize)) {
+            stats.players = Some(counts.players);
+            stats.entities = counts.entities;
+            stats.chunks = counts.chunks;
         }
     }
     let session_millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;

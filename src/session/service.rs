@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -24,14 +24,16 @@ use super::control::{
     SessionInfo, StartRequest, StopRequest,
 };
 use super::environment::Environment;
+use super::health;
 use super::monitor::Monitor;
 use super::recording::Recording;
 use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
 use super::worker;
+use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis};
+use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis, WindowStatistics};
 use crate::settings::Settings;
 use crate::stats;
 use crate::sys::{clock, thread};
@@ -99,6 +101,7 @@ pub(super) struct State {
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
+    pub(super) health_is_made: bool,
 }
 
 /// What the server thread and the worker share.
@@ -114,10 +117,21 @@ pub(super) struct Shared {
     pub(super) ticks: TickWindows,
     monitor: Monitor,
     pub(super) environment: Mutex<Environment>,
+    pub(super) world: WorldDesk,
     outgoing: Mutex<Vec<Outgoing>>,
 }
 
 impl Shared {
+    /// The server's last minutes.
+    pub(super) fn statistics(&self) -> Option<Statistics> {
+        Some(self.statistics.snapshot())
+    }
+
+    /// The same minute by minute, by minutes since the Unix epoch.
+    pub(super) fn minutes(&self) -> Vec<(i64, WindowStatistics)> {
+        Vec::new()
+    }
+
     /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
     pub(super) fn send(&self, to: &Requester, notice: Notice) {
         let mut outgoing = self.outgoing.lock();
@@ -133,6 +147,8 @@ impl Shared {
 pub struct Service {
     shared: Arc<Shared>,
     worker: Mutex<Option<thread::Worker>>,
+    /// Makes a health report, or did.
+    health: Mutex<Option<thread::Worker>>,
 }
 
 impl Service {
@@ -150,11 +166,13 @@ impl Service {
             statistics,
             monitor: Monitor::default(),
             environment: Mutex::default(),
+            world: WorldDesk::default(),
             outgoing: Mutex::default(),
         });
         Service {
             shared,
             worker: Mutex::new(None),
+            health: Mutex::new(None),
         }
     }
 
@@ -190,6 +208,11 @@ impl Service {
         std::mem::take(&mut *self.shared.outgoing.lock())
     }
 
+    /// Where the server thread is asked for the world.
+    pub fn world(&self) -> &WorldDesk {
+        &self.shared.world
+    }
+
     /// What is known of the server, its plugins included.
     pub fn set_environment(&self, environment: Environment) {
         *self.shared.environment.lock() = environment;
@@ -215,10 +238,12 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
-        let ended = match self.worker.lock().take() {
-            Some(worker) => worker.join_timeout(Duration::from_secs(limits::SHUTDOWN_SECONDS)),
+        let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
+        let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
+            Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
             None => true,
         };
+        let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
         // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
         self.shared.statistics.stop();
         ended
@@ -308,6 +333,22 @@ impl Control for Service {
 
     fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange {
         self.shared.monitor.toggle(slow, by)
+    }
+
+    fn report_health(&self, by: &Requester) -> Result<(), Refusal> {
+        let mut state = self.shared.state.lock();
+        if state.shutting_down {
+            return Err(Refusal::ShuttingDown);
+        }
+        if state.health_is_made {
+            return Err(Refusal::HealthAlready);
+        }
+        let (shared, by) = (Arc::clone(&self.shared), by.clone());
+        let worker = thread::spawn("spark-health", move || health::run(&shared, &by))
+            .map_err(|error| Refusal::NoThread(error.to_string()))?;
+        *self.health.lock() = Some(worker);
+        state.health_is_made = true;
+        Ok(())
     }
 
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {

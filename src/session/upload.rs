@@ -8,7 +8,7 @@ use super::service::{Ending, Interrupt, Phase, Shared};
 use super::unsaved::Unsaved;
 use crate::export;
 use crate::limits;
-use crate::upload::{Key, UploadError};
+use crate::upload::{Content, Key, UploadError};
 
 /// How an upload went.
 pub(super) enum Sent {
@@ -37,7 +37,7 @@ pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
             bytes,
         },
     );
-    let upload = match shared.uploader.begin(server, body) {
+    let upload = match shared.uploader.begin(server, Content::Profile, body) {
         Ok(upload) => Arc::new(upload),
         Err(error) => return Sent::Failed(error.to_string()),
     };

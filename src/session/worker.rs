@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::control::{Destination, Notice, Requester, StartRequest, StopRequest};
 use super::recording::Recording;
-use super::report;
+use super::report::{self, Windows};
+use super::server::Inquiry;
 use super::service::{Ending, Order, Phase, Shared};
 use super::unsaved::Unsaved;
 use super::upload::{self, Sent};
 use crate::limits;
-use crate::model::{PastProfile, ProfilePlace, clean_text};
+use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
 use crate::sys::clock;
 
 /// How often a running session is looked after.
@@ -52,6 +53,7 @@ pub(super) fn run(shared: &Shared) {
             by
         };
         shared.ticks.end(clock::monotonic());
+        shared.world.end();
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
 }
@@ -128,6 +130,7 @@ fn start(shared: &Shared, request: StartRequest) {
     match Recording::begin(request, server_thread, &shared.settings) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
+            shared.world.begin(recording.clock(), recording.retention());
             let figures = recording.figures();
             let notice = Notice::Started {
                 interval_micros: recording.request().interval_micros,
@@ -166,8 +169,11 @@ fn stop(shared: &Shared, request: &StopRequest) {
     let by = &request.requested_by;
     let new = match take(shared) {
         Some(ToEnd::Session(recording)) => {
+            // Asked before anything else: the answers need some ticks.
+            let inquiry = Inquiry::begin(shared);
             let recorded = recording.finish();
             let ticks = shared.ticks.end(recorded.ended_at);
+            let counts = shared.world.end();
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
             }
@@ -178,7 +184,15 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 },
             );
             let environment = shared.environment.lock().clone();
-            let made = report::make(recorded, ticks, &environment, &shared.settings, request.comment.clone());
+            let server = inquiry.end(shared);
+            let made = report::make(
+                recorded,
+                Windows { ticks, counts },
+                &environment,
+                server,
+                &shared.settings,
+                request.comment.clone(),
+            );
             if made.folded > 0 {
                 shared.send(by, Notice::Folded { frames: made.folded });
             }
@@ -259,6 +273,7 @@ fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePl
     let entry = PastProfile {
         time: now.0,
         user: clean_text(&profile.user, limits::NAME_CHARS),
+        kind: PastKind::Profile,
         seconds: profile.seconds,
         samples: profile.samples,
         place,
@@ -307,6 +322,7 @@ fn cancel(shared: &Shared, by: &Requester) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
             shared.ticks.end(clock::monotonic());
+            shared.world.end();
         }
         Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),
         None => return,

@@ -7,6 +7,7 @@
 //! Certificates are checked against the roots that are built in (Mozilla's list), not the system's: the containers in which servers are hosted often have none,
 //! and an upload should work or fail the same way everywhere.
 
+mod content;
 mod error;
 mod post;
 mod reply;
@@ -21,6 +22,7 @@ use crate::limits;
 use crate::model::WebAddress;
 use crate::sys::thread;
 
+pub use content::Content;
 pub use error::UploadError;
 pub use reply::Key;
 
@@ -43,11 +45,17 @@ impl Uploader {
     ///
     /// # Errors
     /// The system gives us no thread.
-    pub fn begin(&self, server: &WebAddress, body: Arc<[u8]>) -> Result<Upload, UploadError> {
-        self.begin_within(server, body, Duration::from_secs(limits::UPLOAD_SECONDS))
+    pub fn begin(&self, server: &WebAddress, content: Content, body: Arc<[u8]>) -> Result<Upload, UploadError> {
+        self.begin_within(server, content, body, Duration::from_secs(limits::UPLOAD_SECONDS))
     }
 
-    fn begin_within(&self, server: &WebAddress, body: Arc<[u8]>, limit: Duration) -> Result<Upload, UploadError> {
+    fn begin_within(
+        &self,
+        server: &WebAddress,
+        content: Content,
+        body: Arc<[u8]>,
+        limit: Duration,
+    ) -> Result<Upload, UploadError> {
         let end = Instant::now() + limit;
         let agent = post::agent(self.proxy.clone().filter(|_| !server.is_this_machine()));
         let shared = Arc::new(Shared {
@@ -63,7 +71,7 @@ impl Uploader {
             let url = server.page("post");
             let host = server.host().to_owned();
             move || {
-                let outcome = post::post(&agent, &url, &host, &body, &shared, end);
+                let outcome = post::post(&agent, &url, &host, (content, &body), &shared, end);
                 shared.state.lock().outcome = Some(outcome);
                 shared.changed.notify_all();
             }
@@ -175,7 +183,7 @@ mod tests {
         let server = WebAddress::parse("https://spark.invalid").unwrap();
         let begin = Instant::now();
         let upload = uploader
-            .begin_within(&server, vec![7_u8].into(), Duration::from_secs(1))
+            .begin_within(&server, Content::Profile, vec![7_u8].into(), Duration::from_secs(1))
             .unwrap();
         assert_eq!(upload.wait(Duration::from_secs(60)), Some(Err(UploadError::TooSlow)));
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());

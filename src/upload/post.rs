@@ -5,12 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Shared;
+use super::content::Content;
 use super::error::UploadError;
 use super::reply::{self, Key};
 use crate::limits;
-
-/// What a profile is to the viewer; by it the viewer knows what it has got.
-const CONTENT_TYPE: &str = "application/x-spark-sampler";
 
 /// By which servers know us.
 const USER_AGENT: &str = concat!("endstone-spark/", env!("CARGO_PKG_VERSION"));
@@ -39,7 +37,7 @@ pub(super) fn post(
     agent: &ureq::Agent,
     url: &str,
     host: &str,
-    body: &[u8],
+    (content, body): (Content, &[u8]),
     shared: &Shared,
     end: Instant,
 ) -> Result<Key, UploadError> {
@@ -47,7 +45,14 @@ pub(super) fn post(
         // Relaxed: a figure to show.
         shared.sent.store(0, Ordering::Relaxed);
         let left = end.saturating_duration_since(Instant::now());
-        post_once(agent, url, host, &Body { rest: body, shared }, body.len(), left)
+        post_once(
+            agent,
+            url,
+            host,
+            (content, &Body { rest: body, shared }),
+            body.len(),
+            left,
+        )
     };
     let first = once();
     match first {
@@ -61,14 +66,14 @@ fn post_once(
     agent: &ureq::Agent,
     url: &str,
     host: &str,
-    body: &Body<'_>,
+    (content, body): (Content, &Body<'_>),
     length: usize,
     left: Duration,
 ) -> Result<Key, UploadError> {
     let transport = |error: ureq::Error| UploadError::of_transport(host, &error);
     let mut response = agent
         .post(url)
-        .header("Content-Type", CONTENT_TYPE)
+        .header("Content-Type", content.media_type())
         .header("Content-Encoding", "gzip")
         .header("Content-Length", length.to_string())
         .config()
