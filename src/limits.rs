@@ -437,3 +437,9 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
+
+/// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
+pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
+
+/// Largest threshold of the tick monitor, in percent or milliseconds: more than any tick that a server survives.
+pub const MOST_THRESHOLD: f64 = 1e6;
