@@ -312,6 +312,9 @@ pub const DETACH_WAIT_MILLIS: u64 = 2_000;
 /// Largest settings file that is read, in bytes: the one we write has under 2,000.
 pub const SETTINGS_BYTES: u64 = 64 << 10;
 
+/// Wrong lines of the settings file that are told one by one: the owner reads them in the log, and mends some before the next start.
+pub const SETTINGS_PROBLEMS: usize = 10;
+
 /// Least room for saved profiles that may be asked for, in MiB: one large profile.
 pub const MIN_PROFILE_FOLDER_MEBIBYTES: u64 = 16;
 

@@ -9,6 +9,7 @@ mod interpreter;
 mod loss;
 mod module;
 mod past_profile;
+mod place;
 mod retention;
 mod sample;
 mod statistics;
@@ -27,6 +28,7 @@ pub use interpreter::{Generation, Interpreter};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use past_profile::{PastKind, PastProfile, ProfilePlace};
+pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{

@@ -37,7 +37,7 @@ fn report(shared: &Shared, by: &Requester) {
     };
     let saved = PrivateDir::open(&shared.folder.join(PROFILES)).and_then(|folder| {
         let path = export::save_health(&folder, &report)?;
-        export::make_room(&folder, &path, shared.settings.profile_folder_bytes);
+        export::make_room(&folder, &path, shared.settings.profile_folder_bytes());
         Ok(path)
     });
     match saved {
