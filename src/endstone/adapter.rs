@@ -81,6 +81,7 @@ impl Adapter {
             service,
             surveyor: Mutex::default(),
         });
+        ticker.service.time_collections();
         // From here on dropping ends the service, also when the host throws.
         let mut adapter = Adapter { ticker, task: None };
         let function = CxxFunction::new({

@@ -19,6 +19,7 @@
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
+//! | `collector` | how long the garbage collector takes |
 //! | `interpreter` | what the interpreter says of itself, for a report |
 #![allow(unsafe_code)]
 
@@ -31,6 +32,7 @@ mod callbacks;
 mod classify;
 mod codes;
 mod cold;
+mod collector;
 mod context;
 mod detach;
 mod gil;
@@ -46,4 +48,5 @@ pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, attach};
 pub use attribution::Attribution;
 pub use calibrate::StackWalk;
+pub use collector::time_collections;
 pub use interpreter::{interpreter, interpreter_unasked};

@@ -23,4 +23,4 @@ pub use control::{
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use ticks::TickSample;
-pub use world::{Survey, WorldDesk};
+pub use world::{Survey, Ticket, WorldDesk};

@@ -32,7 +32,8 @@ use super::worker;
 use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, Statistics, WallMillis, WindowStatistics};
+use crate::model::{MonotonicNanos, PastProfile, WallMillis};
+use crate::python;
 use crate::settings::Settings;
 use crate::sys::{clock, thread};
 use crate::upload::{Upload, Uploader};
@@ -118,16 +119,6 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The server's last minutes.
-    pub(super) fn statistics(&self) -> Option<Statistics> {
-        None
-    }
-
-    /// The same minute by minute, by minutes since the Unix epoch.
-    pub(super) fn minutes(&self) -> Vec<(i64, WindowStatistics)> {
-        Vec::new()
-    }
-
     /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
     pub(super) fn send(&self, to: &Requester, notice: Notice) {
         let mut outgoing = self.outgoing.lock();
@@ -184,6 +175,13 @@ impl Service {
         std::mem::take(&mut *self.shared.outgoing.lock())
     }
 
+    /// Begins to time Python's garbage collector, unless the owner wants nothing of Python. Does not wait.
+    pub fn time_collections(&self) {
+        if self.shared.settings.python_attribution {
+            python::time_collections(true);
+        }
+    }
+
     /// Where the server thread is asked for the world.
     pub fn world(&self) -> &WorldDesk {
         &self.shared.world
@@ -214,6 +212,7 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
+        python::time_collections(false);
         let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
         let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
             Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
