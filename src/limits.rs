@@ -130,9 +130,6 @@ pub const UNLOADED_MODULES: usize = 64;
 /// Most bytes read of one run of notes in search of the build id. It stands in the first hundred.
 pub const NOTE_BYTES: usize = 64 << 10;
 
-/// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
-pub const WINDOW_TICKS: usize = 2_400;
-
 /// Notices that wait for delivery. They are fetched every tick; a server that stands still for minutes gets the newest ones.
 pub const WAITING_NOTICES: usize = 64;
 
@@ -410,3 +407,8 @@ pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
 
 /// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
 pub const FIRST_READING_MILLIS: u64 = 3_000;
+/// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
+pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
+
+/// Largest threshold of the tick monitor, in percent or milliseconds: more than any tick that a server survives.
+pub const MOST_THRESHOLD: f64 = 1e6;

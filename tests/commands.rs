@@ -8,10 +8,11 @@ use command_lines::*;
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
     Grouping, PastKind, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics,
-    ThreadChoice, ThreadNames, WallMillis,
+    SlowTicks, Statistics, ThreadChoice, ThreadNames, WallMillis,
 };
 use endstone_spark::session::{
-    Control, Destination, Ended, ExportStep, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
+    StopRequest,
 };
 
 /// What the session answers, and what it was asked for.
@@ -67,6 +68,13 @@ impl Control for Session {
     fn cancel(&self, _by: &Requester) -> Result<Ended, Refusal> {
         self.answer("cancel".to_owned())?;
         Ok(self.ended.unwrap_or(Ended::Session))
+    }
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+    fn toggle_monitor(&self, slow: SlowTicks, _by: &Requester) -> MonitorChange {
+        self.asked.borrow_mut().push(format!("monitor {slow:?}"));
+        MonitorChange::Started(slow)
     }
     fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
         Err(Refusal::ShuttingDown)
@@ -511,6 +519,19 @@ fn each_permission_covers_its_part() {
     assert_eq!(said(list, "activity"), (NOTHING_YET.to_owned(), 0));
     for line in ["profiler start", "profiler stop", "profiler info", "profiler cancel"] {
         assert_eq!(said(list, line), (profiler.clone(), 0), "{line}");
+    }
+    for (permission, line) in [
+        ("spark.tps", "tps"),
+        ("spark.health", "health"),
+        ("spark.ping", "ping"),
+        ("spark.tickmonitor", "tickmonitor"),
+    ] {
+        let refusal = format!("[⚡] This needs the permission {permission} or endstone.command.spark.");
+        assert_eq!(said(own, line), (refusal, 0));
+        for granted in [permission, "endstone.command.spark"] {
+            let (text, _) = said(&[granted], line);
+            assert!(!text.contains("permission"), "{granted}: {text}");
+        }
     }
     let all = &["endstone.command.spark"][..];
     assert_eq!(said(all, "profiler cancel"), (CANCELLED.to_owned(), 1));

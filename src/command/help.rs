@@ -30,6 +30,19 @@ pub(super) fn help() -> Vec<Line> {
         ),
         entry("/spark profiler info", "show how the profiler is doing"),
         entry("/spark profiler cancel", "stop, and throw the samples away"),
+        entry(
+            "/spark tps",
+            "show ticks per second, how long ticks take, and the processors",
+        ),
+        entry(
+            "/spark health [--memory] [--network]",
+            "the same with memory, disk, system and network",
+        ),
+        entry("/spark ping [--player NAME]", "show how long players' packets take"),
+        entry(
+            "/spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]",
+            "tell of slow ticks; again to stop",
+        ),
         entry("/spark activity [--page N]", "list past profiles"),
     ]
 }

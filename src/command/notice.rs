@@ -3,6 +3,7 @@
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
 use super::figures::{count, counted, interval, size};
 use super::line::Line;
+use super::monitor;
 use crate::limits;
 use crate::model::{PythonState, clean_text, shown_path};
 use crate::session::Notice;
@@ -99,6 +100,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::Monitor(event) => monitor::event(event),
         Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
         Notice::HealthSaved {
             reason: why,

@@ -32,7 +32,7 @@ pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{
-    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
+    CpuShares, CpuUse, DiskUse, Distribution, Host, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
     SlowTicks, Statistics, Tick, Tps, WindowStatistics,
 };
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View, WallMillis};
+use crate::model::{
+    MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
+    View, WallMillis,
+};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -195,6 +198,12 @@ pub trait Control {
     /// The state of things.
     fn info(&self) -> SessionInfo;
 
+    /// The server now and over its last minutes.
+    fn statistics(&self) -> Statistics;
+
+    /// Switches the tick monitor on, or off when it is on.
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
+
     /// Makes a health report and sends it to the viewer's server.
     ///
     /// # Errors
@@ -205,8 +214,17 @@ pub trait Control {
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
+/// What became of the tick monitor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorChange {
+    /// It is on, and tells of these ticks.
+    Started(SlowTicks),
+    /// It is off.
+    Stopped,
+}
+
 /// The result of work that took its time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
     /// Samples are being taken.
     Started {
@@ -270,6 +288,8 @@ pub enum Notice {
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
+    /// The tick monitor has something to say; to whoever switched it on and nobody else.
+    Monitor(MonitorEvent),
     /// The health report is on the viewer's server.
     HealthUploaded {
         /// Where to look at it.
@@ -299,7 +319,7 @@ pub enum Notice {
 }
 
 /// A notice and whom it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
     /// Who asked for the work.
     pub to: Requester,

@@ -5,6 +5,7 @@ mod control;
 mod environment;
 mod health;
 mod interpreter;
+mod monitor;
 mod python;
 mod recording;
 mod report;
@@ -17,8 +18,8 @@ mod worker;
 mod world;
 
 pub use control::{
-    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
-    StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;

@@ -60,7 +60,6 @@ impl Server {
             at: clock::monotonic(),
             tid: thread::current_tid(),
             mspt: 1.0,
-            tps: 20.0,
         });
         let notices: Vec<Notice> = self
             .service
