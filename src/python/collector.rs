@@ -119,9 +119,8 @@ fn change(refs: &mut Refs) -> Result<(), PythonError> {
     API.store(std::ptr::from_ref(refs.api).cast_mut(), Ordering::Relaxed);
     BEGAN.store(0, Ordering::Relaxed);
     // SAFETY: the lock is held; the definition is a static, and functions may do without `self`.
-    let function = unsafe {
-        (refs.api.PyCFunction_NewEx)(&raw const CALLBACK.0, std::ptr::null_mut(), std::ptr::null_mut())
-    };
+    let function =
+        unsafe { (refs.api.PyCFunction_NewEx)(&raw const CALLBACK.0, std::ptr::null_mut(), std::ptr::null_mut()) };
     let function = refs.own(function, "making a callback of the collector")?;
     refs.method(list, c"append", &[function])?;
     // SAFETY: the lock is held and the function is alive; this reference is kept until it is taken out.
