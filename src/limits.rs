@@ -438,6 +438,8 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
 
+/// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
+pub const FIRST_READING_MILLIS: u64 = 3_000;
 /// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
 pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
 

@@ -38,6 +38,10 @@ pub(super) fn help() -> Vec<Line> {
             "/spark health [--memory] [--network]",
             "the same with memory, disk, system and network",
         ),
+        entry(
+            "/spark health --upload",
+            "send a report of it to the viewer and get a link",
+        ),
         entry("/spark ping [--player NAME]", "show how long players' packets take"),
         entry(
             "/spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]",

@@ -27,4 +27,4 @@ pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use tick_watch::TickGauge;
 pub use ticks::TickSample;
-pub use world::{Survey, WorldDesk};
+pub use world::{Survey, Ticket, WorldDesk};

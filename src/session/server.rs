@@ -1,14 +1,21 @@
 //! What a profile or a report says of the server.
 
+use std::time::{Duration, Instant};
+
 use super::interpreter::Question;
 use super::service::Shared;
 use super::world::Ticket;
 use crate::export::ServerReport;
+use crate::limits;
+use crate::model::{MonotonicNanos, Statistics, WindowStatistics};
 use crate::settings::server_properties;
-use crate::sys::Machine;
+use crate::sys::{Machine, clock};
 
 /// The game's own settings, in the server's folder.
 const PROPERTIES: &str = "server.properties";
+
+/// Whole minutes that a report shows: those of the statistics' history.
+const HISTORY_MINUTES: u64 = 14;
 
 /// Questions that others answer, asked as early as possible.
 #[derive(Debug)]
@@ -37,6 +44,7 @@ impl Inquiry {
             Some(question) => question.answer(),
             None => crate::python::interpreter_unasked("the server is being stopped"),
         };
+        let statistics = complete(shared);
         let environment = shared.environment.lock().clone();
         // The plugin's folder is `plugins/spark` in the server's.
         let folder = shared.folder.ancestors().nth(2).unwrap_or(&shared.folder);
@@ -45,10 +53,43 @@ impl Inquiry {
             minecraft_version: environment.minecraft_version,
             brand: environment.server_name,
             machine: Machine::read(),
-            statistics: shared.statistics(),
+            statistics: Some(statistics),
             world: world.map(|world| (*world).clone()),
             python,
             properties: server_properties(&folder.join(PROPERTIES)),
         }
     }
+}
+
+/// The server's last minutes. In the first seconds of a server, waits until the kernel was asked twice: shares of processors are known only then, and without
+/// them the viewer could not show the rest.
+fn complete(shared: &Shared) -> Statistics {
+    let end = Instant::now() + Duration::from_millis(limits::FIRST_READING_MILLIS);
+    loop {
+        let statistics = shared.statistics.snapshot();
+        let left = end.saturating_duration_since(Instant::now());
+        let mut state = shared.state.lock();
+        if statistics.cpu.system.last_1m.is_some() || state.shutting_down || left.is_zero() {
+            return statistics;
+        }
+        let look = left.min(Duration::from_millis(limits::UPLOAD_LOOK_MILLIS));
+        shared.wake.wait_for(&mut state, look);
+    }
+}
+
+/// The last quarter of an hour, by minutes since the Unix epoch, oldest first; the running minute is the last.
+pub(super) fn last_minutes(shared: &Shared) -> Vec<(i64, WindowStatistics)> {
+    let (now, wall) = (clock::monotonic(), clock::wall());
+    let into_minute = wall.0.rem_euclid(60_000).unsigned_abs() * 1_000_000;
+    let minute = wall.0.div_euclid(60_000);
+    let starts = (0..=HISTORY_MINUTES).rev().filter_map(|ago| {
+        let start = now.0.checked_sub(into_minute + ago * limits::WINDOW_NANOS)?;
+        Some((minute - ago as i64, MonotonicNanos(start)))
+    });
+    starts
+        .map(|(minute, start)| {
+            let end = MonotonicNanos(start.0.saturating_add(limits::WINDOW_NANOS));
+            (minute, shared.statistics.window(start, end, now))
+        })
+        .collect()
 }

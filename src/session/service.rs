@@ -34,7 +34,8 @@ use super::worker;
 use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis, WindowStatistics};
+use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis};
+use crate::python;
 use crate::settings::Settings;
 use crate::stats;
 use crate::sys::{clock, thread};
@@ -124,16 +125,6 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The server's last minutes.
-    pub(super) fn statistics(&self) -> Option<Statistics> {
-        Some(self.statistics.snapshot())
-    }
-
-    /// The same minute by minute, by minutes since the Unix epoch.
-    pub(super) fn minutes(&self) -> Vec<(i64, WindowStatistics)> {
-        Vec::new()
-    }
-
     /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
     pub(super) fn send(&self, to: &Requester, notice: Notice) {
         let mut outgoing = self.outgoing.lock();
@@ -223,6 +214,13 @@ impl Service {
         std::mem::take(&mut *self.shared.outgoing.lock())
     }
 
+    /// Begins to time Python's garbage collector, unless the owner wants nothing of Python. Does not wait.
+    pub fn time_collections(&self) {
+        if self.shared.settings.python_attribution {
+            python::time_collections(true);
+        }
+    }
+
     /// Where the server thread is asked for the world.
     pub fn world(&self) -> &WorldDesk {
         &self.shared.world
@@ -254,6 +252,7 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
+        python::time_collections(false);
         let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
         let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
             Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),

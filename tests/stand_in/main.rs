@@ -18,6 +18,9 @@ mod slow_ticks;
 mod sources;
 mod threads;
 mod uploads;
+mod world;
+#[path = "../host/src/world_plan.rs"]
+mod world_plan;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -8,6 +8,7 @@ use crate::level::Level;
 use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
+use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
 #[derive(Debug)]
@@ -73,6 +74,8 @@ impl Orders {
         let (name, argument) = probe.split_once(' ').unwrap_or((probe, ""));
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
+            ("tasks", _) => say(&format!("!tasks {}", level.tasks.take())),
+            ("world", _) => say(&format!("!world {}", World::figures())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
             ("shares", _) => say(&format!("!shares {}", level.take_shares())),
             ("tools", _) => say(&format!("!tools {}", probes::tools())),
@@ -93,7 +96,7 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,... and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,... and !reload-plugins"
             )),
         }
     }
