@@ -16,7 +16,7 @@
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
 //! | `watcher` | notice of the death of code objects |
-//! | `classify`, `layout`, `text` | whose code it is and how it is shown |
+//! | `classify`, `layout`, `paths`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
 //! | `interpreter` | what the interpreter says of itself, for a report |
@@ -39,6 +39,7 @@ mod layout;
 mod live;
 mod monitoring;
 mod objects;
+mod paths;
 mod text;
 mod watcher;
 
