@@ -13,8 +13,8 @@ pub(super) fn help() -> Vec<Line> {
             "start sampling the server thread",
         ),
         entry(
-            "... start [--thread NAME]... [--regex] [--ignore-sleeping]",
-            "other threads (* for all, with --regex by pattern); leave out waiting",
+            "... start [--thread NAME]... [--regex] [--ignore-sleeping] [--only-ticks-over MS]",
+            "other threads (* for all, with --regex by pattern); leave out waiting; keep slow ticks only",
         ),
         entry(
             "... start [--not-combined] [--combine-all] [--show-interpreter]",

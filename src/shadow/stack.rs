@@ -14,7 +14,7 @@
 //! **Assumptions.** Only the thread that claimed the stack calls `enter`, `leave` and `seed`. A second writer could not break memory safety,
 //! only the contents.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::reader::{ReadBuffer, ShadowRead};
 use crate::limits::{AUDIT_NANOS, PLACING_TRIES, PYTHON_FRAMES};
@@ -40,6 +40,10 @@ pub struct ShadowStack {
     truncations: AtomicU64,
     stale_dropped: AtomicU64,
     unmatched_leaves: AtomicU64,
+    /// Every enter takes the long way: the thread may begin to swap stacks.
+    watched: AtomicBool,
+    /// Audits that found a wrong frame.
+    disagreements: AtomicU8,
     /// When the stack was last compared with the interpreter's own frames, in monotonic nanoseconds.
     audited_at: AtomicU64,
     /// A sample was taken and the stack is to be compared again.
@@ -138,6 +142,8 @@ impl ShadowStack {
             truncations: AtomicU64::new(0),
             stale_dropped: AtomicU64::new(0),
             unmatched_leaves: AtomicU64::new(0),
+            watched: AtomicBool::new(false),
+            disagreements: AtomicU8::new(0),
             audited_at: AtomicU64::new(0),
             audit_wanted: AtomicBool::new(false),
             tries: AtomicU32::new(0),
@@ -166,8 +172,46 @@ impl ShadowStack {
         self.stale_dropped.store(0, Ordering::Relaxed);
         self.unmatched_leaves.store(0, Ordering::Relaxed);
         self.audit_wanted.store(false, Ordering::Relaxed);
+        self.watched.store(false, Ordering::Relaxed);
+        self.disagreements.store(0, Ordering::Relaxed);
         self.audited_at.store(0, Ordering::Relaxed);
         self.tries.store(0, Ordering::Relaxed);
+    }
+
+    /// From now on, and until it is closed, each enter takes the long way.
+    pub(super) fn watch(&self) {
+        // Relaxed: this thread's own, or that of a thread that is not in a callback while the interpreter's lock is held here.
+        self.watched.store(true, Ordering::Relaxed);
+        self.hot.known.set(0);
+    }
+
+    /// Whether it is somebody's, and enters take the long way so that the thread can be looked at.
+    pub fn is_watched(&self) -> bool {
+        // Relaxed: this thread's own.
+        self.watched.load(Ordering::Relaxed) && self.hot.entries.state().length() >= EMPTY
+    }
+
+    /// Makes it a stack that ignores events, and of which readers find none, until it is closed; its figures stay. For a thread whose events do not say
+    /// what its stack holds.
+    pub fn abandon(&self) {
+        self.hot.entries.truncate(self.hot.entries.state(), 0);
+        // Relaxed: this thread's own.
+        self.hot.known.set(0);
+    }
+
+    /// The anchor of the innermost frame that is stored; `None` when no event has told it, and without frames.
+    pub fn innermost_anchor(&self) -> Option<u64> {
+        let top = self.hot.entries.state().length().min(STORED as u32).checked_sub(1)?;
+        let [anchor, _] = self.hot.entries.entry(top)?;
+        (anchor != UNANCHORED).then_some(anchor)
+    }
+
+    /// Counts an audit that found a wrong frame; how many there were.
+    pub fn count_disagreement(&self) -> u8 {
+        // Relaxed: this thread's own.
+        let before = self.disagreements.load(Ordering::Relaxed);
+        self.disagreements.store(before.saturating_add(1), Ordering::Relaxed);
+        before.saturating_add(1)
     }
 
     /// Handler, on the stack's own thread: lets the next enter take the long way, where [`ShadowStack::take_audit_request`] finds what was asked
@@ -185,6 +229,9 @@ impl ShadowStack {
     /// Whether an audit is wanted at this enter event; if a sample wanted it, it is taken as done at `now()`.
     pub fn take_audit_request(&self, anchor: u64, now: impl FnOnce() -> MonotonicNanos) -> bool {
         // Relaxed, all of it: this thread and its handler.
+        if self.hot.entries.state().length() < EMPTY {
+            return false;
+        }
         if self.audit_wanted.load(Ordering::Relaxed) {
             self.audited_at.store(now().0, Ordering::Relaxed);
             self.audit_wanted.store(false, Ordering::Relaxed);
@@ -215,7 +262,9 @@ impl ShadowStack {
 
     fn back_to_the_short_way(&self) {
         // Relaxed: this thread and its handler.
-        self.hot.known.set(self.deepest.load(Ordering::Relaxed));
+        if !self.watched.load(Ordering::Relaxed) {
+            self.hot.known.set(self.deepest.load(Ordering::Relaxed));
+        }
     }
 
     /// What the writer sees of its own frames, outermost first: tag, and whether the anchor is known. Without hidden frames.
@@ -310,7 +359,7 @@ impl ShadowStack {
         // Relaxed: this thread's own figures.
         if length > self.deepest.load(Ordering::Relaxed) {
             self.deepest.store(length, Ordering::Relaxed);
-            self.hot.known.set(length);
+            self.back_to_the_short_way();
         }
     }
 
