@@ -9,6 +9,7 @@ mod commands;
 mod console;
 mod lifecycle;
 mod owners;
+mod players;
 mod privacy;
 mod profiles;
 mod pythons;

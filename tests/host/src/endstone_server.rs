@@ -2,12 +2,13 @@
 
 use std::ffi::c_void;
 
-use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Server, ServerSlots, Slot};
+use endstone_spark::endstone::abi::{CommandSender, Pass, Server, ServerSlots, Slot};
 
 use crate::command_map;
 use crate::error::HostError;
 use crate::event::EventMaker;
 use crate::runtime::{Runtime, symbol};
+use crate::senders;
 use crate::server_instance::ServerInstance;
 
 /// Byte offset of `command_map_` in EndstoneServer 0.11.14.
@@ -118,11 +119,17 @@ impl EndstoneServer {
 
     /// Executes a line, without its slash, as the console.
     pub fn run_command(&self, line: &str) {
-        let Some(console) = self.console() else { return };
+        if let Some(console) = self.console() {
+            self.run_command_as(console, line);
+        }
+    }
+
+    /// Executes a line, without its slash, as somebody.
+    pub fn run_command_as(&self, sender: CommandSender<'_>, line: &str) {
         // SAFETY: the server owns the map that `create` put there, and both live until the server thread stops.
         unsafe {
             let map = *self.server.byte_add(COMMAND_MAP).cast::<*mut c_void>();
-            command_map::run(map, console, line);
+            command_map::run(map, sender, line);
         }
     }
 
@@ -146,7 +153,14 @@ unsafe fn overlay_vtable(server: *mut c_void) {
         }))
     };
     let answers = [
-        (ServerSlots::GET_ONLINE_PLAYERS.index, no_players as *const () as usize),
+        (
+            ServerSlots::GET_ONLINE_PLAYERS.index,
+            senders::online_players as *const () as usize,
+        ),
+        (
+            ServerSlots::GET_PLAYER_BY_ID.index,
+            senders::player_by_id as *const () as usize,
+        ),
         (GET_MAX_PLAYERS, max_players as *const () as usize),
         (GET_PORT, port as *const () as usize),
         (GET_PORT_V6, port_v6 as *const () as usize),
@@ -158,12 +172,6 @@ unsafe fn overlay_vtable(server: *mut c_void) {
     }
     // SAFETY: the copy is leaked, so the pointer stays valid; the destructor sets its own vtable again.
     unsafe { *place = Box::leak(vtable)[VTABLE_HEAD..].as_ptr() }
-}
-
-unsafe extern "C" fn no_players(result: *mut CxxVector<usize>, _server: *const c_void) -> *mut CxxVector<usize> {
-    // SAFETY: the caller passes room for the vector.
-    unsafe { result.write(CxxVector::empty()) }
-    result
 }
 
 extern "C" fn max_players(_server: *const c_void) -> i32 {

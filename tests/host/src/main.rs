@@ -32,7 +32,8 @@
 //!
 //! # What is not real
 //!
-//! There is no world: Endstone's `setLevel` does not run, so there are no players, no level, no metrics, and Bedrock's command parser is
+//! There is no world: Endstone's `setLevel` does not run, so there is no level and there are no metrics, the one player
+//! who can come is made here ([`senders`]), and Bedrock's command parser is
 //! replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
 //! own code; Python is not finalised at the end, as in the real server.
 //!
@@ -54,6 +55,7 @@ mod orders;
 mod probes;
 mod runtime;
 mod say;
+mod senders;
 mod server_instance;
 mod share;
 mod usage;

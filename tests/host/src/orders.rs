@@ -7,6 +7,7 @@ use crate::endstone_server::EndstoneServer;
 use crate::level::Level;
 use crate::probes;
 use crate::say::say;
+use crate::senders;
 
 /// Executes the pending lines of the console, in order.
 #[derive(Debug)]
@@ -77,13 +78,25 @@ impl Orders {
             ("tools", _) => say(&format!("!tools {}", probes::tools())),
             ("python", _) => say(&format!("!python {}", probes::python(argument))),
             ("ticks", Ok(count)) => self.hold_until = Some(level.current_tick.saturating_add(count)),
+            ("join", _) => senders::join(argument),
+            ("leave", _) => senders::leave(),
+            ("as", _) => self.run_as(argument),
             ("reload-plugins", _) => {
                 self.server.reload();
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !python EXPRESSION, !ticks N and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !python EXPRESSION, !ticks N, !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
             )),
+        }
+    }
+
+    /// A line, without its slash, typed by somebody else than the console.
+    fn run_as(&self, argument: &str) {
+        let (name, line) = argument.split_once(' ').unwrap_or((argument, ""));
+        match senders::named(name) {
+            Some(sender) => self.server.run_command_as(sender, line),
+            None => say(&format!("!as {name}: nobody of that name; there are player and block")),
         }
     }
 }
