@@ -252,6 +252,7 @@ fn a_second_stop_while_the_first_is_at_work_says_so() {
         timeout_seconds: None,
         threads: ThreadChoice::Server,
         ignore_sleeping: false,
+        only_ticks_over_millis: None,
         view: View::default(),
         save_to_file: true,
         comment: Some("from the start".to_owned()),

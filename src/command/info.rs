@@ -3,6 +3,7 @@
 use super::answer::{START, STOP, name, reason, step};
 use super::figures::{count, counted, duration, interval, share};
 use super::line::Line;
+use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use crate::session::{Requester, RunningInfo, SessionInfo};
 
@@ -37,7 +38,13 @@ fn without_session(info: &SessionInfo) -> Line {
 
 fn session(running: &RunningInfo) -> Vec<Line> {
     let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
+    lines.extend(swapping(&running.python));
     lines.extend(stretched(running));
+    lines.extend(
+        running
+            .slow_ticks
+            .map(|(over, ticks)| slow_ticks(Line::continued(), over, &ticks)),
+    );
     lines.extend(losses(running));
     lines
 }
@@ -116,6 +123,22 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
     }
+}
+
+/// One line when a thread is shown natively because it swaps stacks.
+fn swapping(python: &PythonDiagnostics) -> Option<Line> {
+    if python.swapping_threads == 0 {
+        return None;
+    }
+    let names: Vec<String> = python.swapping.iter().map(|thread| name(thread)).collect();
+    let verb = if python.swapping_threads == 1 { "swaps" } else { "swap" };
+    Some(
+        Line::continued()
+            .value(counted(python.swapping_threads, "thread"))
+            .text(format!(" {verb} stacks (greenlets), native frames only: "))
+            .value(names.join(", "))
+            .text("."),
+    )
 }
 
 fn times(number: u64) -> String {

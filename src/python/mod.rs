@@ -13,6 +13,7 @@
 //! | `context` | a thread's cache, counters and shadow stack |
 //! | `cold` | what callbacks do on the first sight of a thread or a code object |
 //! | `audit` | the interpreter's own frames: a new thread's, and those that a shadow stack is compared with |
+//! | `greenlets` | threads that swap stacks |
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
 //! | `watcher` | notice of the death of code objects |
@@ -34,6 +35,7 @@ mod cold;
 mod context;
 mod detach;
 mod gil;
+mod greenlets;
 mod interpreter;
 mod layout;
 mod live;

@@ -52,7 +52,7 @@ pub(super) fn run(shared: &Shared) {
             state.has_worker = false;
             by
         };
-        shared.ticks.end();
+        shared.ticks.end(clock::monotonic());
         shared.world.end();
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
@@ -109,6 +109,7 @@ fn next(shared: &Shared) -> Wake {
             return Wake::Displaced(Arc::clone(recording));
         }
         recording.look_after();
+        shared.ticks.look_after(clock::monotonic());
         if let Some(frames) = recording.python_doubt_to_tell() {
             return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
@@ -121,12 +122,12 @@ fn next(shared: &Shared) -> Wake {
 
 fn start(shared: &Shared, request: StartRequest) {
     let by = request.requested_by.clone();
-    let Some(server_thread) = shared.ticks.server_thread() else {
+    let Some(server_thread) = shared.statistics.server_thread() else {
         shared.state.lock().phase = Phase::Idle;
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread, &shared.settings) {
+    match Recording::begin(request, server_thread, &shared.settings, &shared.watch) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -171,7 +172,7 @@ fn stop(shared: &Shared, request: &StopRequest) {
             // Asked before anything else: the answers need some ticks.
             let inquiry = Inquiry::begin(shared);
             let recorded = recording.finish();
-            let ticks = shared.ticks.end();
+            let ticks = shared.ticks.end(recorded.ended_at);
             let counts = shared.world.end();
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
@@ -182,6 +183,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
                     samples: recorded.figures.sampler.samples,
                 },
             );
+            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
+            {
+                shared.send(by, Notice::SlowTicks { over_millis, ticks });
+            }
             let environment = shared.environment.lock().clone();
             let server = inquiry.end(shared);
             let made = report::make(
@@ -324,7 +329,7 @@ fn cancel(shared: &Shared, by: &Requester) {
     match take(shared) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
-            shared.ticks.end();
+            shared.ticks.end(clock::monotonic());
             shared.world.end();
         }
         Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),

@@ -27,6 +27,7 @@ mod find;
 mod lab;
 mod launch;
 mod output;
+mod package;
 mod patchelf;
 mod pip;
 mod plugins;
