@@ -10,6 +10,7 @@ mod console;
 mod lifecycle;
 mod lock_held;
 mod owners;
+mod players;
 mod privacy;
 mod profiles;
 mod pythons;

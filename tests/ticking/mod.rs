@@ -9,7 +9,7 @@ use endstone_spark::command::{Audience, answer_notice};
 use endstone_spark::export::pb;
 use endstone_spark::model::{ProfilePlace, ThreadChoice, View, WebAddress};
 use endstone_spark::session::{
-    Control, Destination, Ended, Notice, Refusal, Requester, Service, StartRequest, StopRequest, Survey, TickSample,
+    Control, Destination, Ended, Notice, Refusal, Requester, Service, StartRequest, StopRequest, TickSample,
 };
 use endstone_spark::settings::Settings;
 use endstone_spark::sys::{clock, thread};
@@ -61,7 +61,8 @@ impl Server {
             tid: thread::current_tid(),
             mspt: 1.0,
         });
-        if self.service.world().wanted(clock::monotonic()) == Some(Survey::Whole) {
+        // There is no world; who asks for it is told at once, as the plugin does it.
+        if self.service.world().wanted(clock::monotonic()).is_some() {
             self.service.world().deliver(None);
         }
         let notices: Vec<Notice> = self
