@@ -1,11 +1,11 @@
 //! What `/spark profiler info` shows.
 
 use super::answer::{START, STOP, name, reason, step};
-use super::figures::{count, counted, duration, interval, share};
+use super::figures::{count, counted, duration, fine_share, interval, share, size};
 use super::line::Line;
 use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
-use crate::session::{Requester, RunningInfo, SessionInfo};
+use crate::session::{BackgroundInfo, Requester, RunningInfo, SessionInfo};
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let Some(running) = &info.running else {
@@ -19,6 +19,7 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
                 .value(START)
                 .text(".")
         }];
+        lines.extend(info.background.iter().flat_map(background));
         if info.unsaved > 0 {
             lines.push(
                 Line::continued()
@@ -41,6 +42,34 @@ pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     );
     lines.extend(losses(running));
     lines
+}
+
+/// What the background profiler has, and what it costs.
+fn background(info: &BackgroundInfo) -> [Line; 2] {
+    let python = match info.python {
+        PythonState::Active => ", with Python functions",
+        _ => "",
+    };
+    [
+        Line::continued()
+            .text("In the background: the last ")
+            .value(duration(info.kept_seconds))
+            .text(", one sample every ")
+            .value(interval(info.interval_micros))
+            .text(format!("{python} ("))
+            .value(counted(info.samples, "sample"))
+            .text(" so far). ")
+            .value(STOP)
+            .text(" makes a profile of it."),
+        Line::continued()
+            .text("It takes ")
+            .value(fine_share(info.own_nanos, info.elapsed_nanos))
+            .text(" of one core, ")
+            .value(fine_share(info.server_nanos, info.elapsed_nanos))
+            .text(" of the server thread's time, and ")
+            .value(size(info.bytes))
+            .text("."),
+    ]
 }
 
 /// One line when samples are further apart than asked for: one round in twenty, and by more than a twentieth on average.

@@ -32,7 +32,7 @@ pub(super) struct Ticks {
 }
 
 /// The ticks of one window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Window {
     id: u32,
     first: MonotonicNanos,
@@ -47,7 +47,7 @@ struct State {
     recording: Option<Recording>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Recording {
     clock: WindowClock,
     retention: Retention,
@@ -104,15 +104,26 @@ impl TickClock {
         });
     }
 
+    /// The ticks so far.
+    pub(super) fn copy(&self) -> Ticks {
+        let recording = self.0.lock().recording.clone();
+        ticks(recording)
+    }
+
     /// Ends it.
     pub(super) fn end(&self) -> Ticks {
-        let Some(recording) = self.0.lock().recording.take() else {
-            return Ticks::default();
-        };
-        Ticks {
-            total: recording.total,
-            windows: recording.windows.into_iter().map(statistics).collect(),
-        }
+        let recording = self.0.lock().recording.take();
+        ticks(recording)
+    }
+}
+
+fn ticks(recording: Option<Recording>) -> Ticks {
+    let Some(recording) = recording else {
+        return Ticks::default();
+    };
+    Ticks {
+        total: recording.total,
+        windows: recording.windows.into_iter().map(statistics).collect(),
     }
 }
 
