@@ -145,6 +145,21 @@ pub const UNLOADED_MODULES: usize = 64;
 /// Most bytes read of one run of notes in search of the build id. It stands in the first hundred.
 pub const NOTE_BYTES: usize = 64 << 10;
 
+/// Longest `--only-ticks-over` in milliseconds: a server that does not tick for a minute is killed by its watchdog.
+pub const MAX_TICK_MILLIS: u64 = 60_000;
+
+/// Samples that wait for the end of their tick. At 4 ms that is a tick of 17 minutes on one thread, of 10 seconds on a hundred; 80 bytes each.
+pub const WAITING_SAMPLES: usize = 262_144;
+
+/// Frames of the stacks of these samples, 16 bytes each: 32 MB. A stack that repeats counts once.
+pub const WAITING_FRAMES: usize = 2_000_000;
+
+/// Slow ticks that are remembered for samples that come later than their tick's end is known. An answer takes a second at most ([`ANSWER_NANOS`]).
+pub const SLOW_TICKS: usize = 1_024;
+
+/// Ends of ticks that wait for the aggregator, which fetches them four times a second.
+pub const TICK_ENDS: usize = 4_096;
+
 /// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
 pub const WINDOW_TICKS: usize = 2_400;
 
@@ -422,3 +437,11 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
+
+/// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
+pub const FIRST_READING_MILLIS: u64 = 3_000;
+/// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
+pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
+
+/// Largest threshold of the tick monitor, in percent or milliseconds: more than any tick that a server survives.
+pub const MOST_THRESHOLD: f64 = 1e6;

@@ -87,7 +87,6 @@ fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWal
     }
     table.reset();
     context::end_session();
-    context::find_word();
     let mut refs = Refs::new(api);
     let result = begin_with(&mut refs, table, walk);
     refs.release();

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View, WallMillis};
+use crate::model::{
+    MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
+    TickFigures, View, WallMillis,
+};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +18,8 @@ pub struct StartRequest {
     pub threads: ThreadChoice,
     /// Leave out the time in which a thread waits.
     pub ignore_sleeping: bool,
+    /// Keep only ticks that take longer than so many milliseconds.
+    pub only_ticks_over_millis: Option<u64>,
     /// What the profile will show.
     pub view: View,
     /// Whether the profile goes to a file, not to the viewer's server, however the session ends.
@@ -166,6 +171,8 @@ pub struct RunningInfo {
     pub python: PythonDiagnostics,
     /// The native side.
     pub sampler: SamplerDiagnostics,
+    /// The ticks so far, if only those that take longer than so many milliseconds are kept.
+    pub slow_ticks: Option<(u64, TickFigures)>,
     /// Who started it.
     pub started_by: Requester,
     /// Seconds until it stops by itself.
@@ -195,6 +202,12 @@ pub trait Control {
     /// The state of things.
     fn info(&self) -> SessionInfo;
 
+    /// The server now and over its last minutes.
+    fn statistics(&self) -> Statistics;
+
+    /// Switches the tick monitor on, or off when it is on.
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
+
     /// Makes a health report and sends it to the viewer's server.
     ///
     /// # Errors
@@ -205,8 +218,17 @@ pub trait Control {
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
+/// What became of the tick monitor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorChange {
+    /// It is on, and tells of these ticks.
+    Started(SlowTicks),
+    /// It is off.
+    Stopped,
+}
+
 /// The result of work that took its time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
     /// Samples are being taken.
     Started {
@@ -223,6 +245,13 @@ pub enum Notice {
     Exporting {
         /// Samples with a stack.
         samples: u64,
+    },
+    /// Only slow ticks were kept.
+    SlowTicks {
+        /// Those over so many milliseconds.
+        over_millis: u64,
+        /// How many there were.
+        ticks: TickFigures,
     },
     /// The profile is being sent to the viewer's server.
     Uploading {
@@ -270,6 +299,8 @@ pub enum Notice {
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
+    /// The tick monitor has something to say; to whoever switched it on and nobody else.
+    Monitor(MonitorEvent),
     /// The health report is on the viewer's server.
     HealthUploaded {
         /// Where to look at it.
@@ -299,7 +330,7 @@ pub enum Notice {
 }
 
 /// A notice and whom it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
     /// Who asked for the work.
     pub to: Requester,

@@ -52,7 +52,7 @@ pub(super) fn run(shared: &Shared) {
             state.has_worker = false;
             by
         };
-        shared.ticks.end();
+        shared.ticks.end(clock::monotonic());
         shared.world.end();
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
@@ -109,6 +109,7 @@ fn next(shared: &Shared) -> Wake {
             return Wake::Displaced(Arc::clone(recording));
         }
         recording.look_after();
+        shared.ticks.look_after(clock::monotonic());
         if let Some(frames) = recording.python_doubt_to_tell() {
             return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
@@ -121,12 +122,12 @@ fn next(shared: &Shared) -> Wake {
 
 fn start(shared: &Shared, request: StartRequest) {
     let by = request.requested_by.clone();
-    let Some(server_thread) = shared.ticks.server_thread() else {
+    let Some(server_thread) = shared.statistics.server_thread() else {
         shared.state.lock().phase = Phase::Idle;
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread, &shared.settings) {
+    match Recording::begin(request, server_thread, &shared.settings, &shared.watch) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -171,7 +172,7 @@ fn stop(shared: &Shared, request: &StopRequest) {
             // Asked before anything else: the answers need some ticks.
             let inquiry = Inquiry::begin(shared);
             let recorded = recording.finish();
-            let ticks = shared.ticks.end();
+            let ticks = shared.ticks.end(recorded.ended_at);
             let counts = shared.world.end();
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
@@ -182,6 +183,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
                     samples: recorded.figures.sampler.samples,
                 },
             );
+            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
+            {
+                shared.send(by, Notice::SlowTicks { over_millis, ticks });
+            }
             let environment = shared.environment.lock().clone();
             let server = inquiry.end(shared);
             let made = report::make(
@@ -202,6 +207,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
     };
     let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
     let kept = waiting.len();
+    if let (None, Some(comment)) = (&new, &request.comment) {
+        // Without a session it is about those that are kept.
+        waiting.iter_mut().for_each(|profile| profile.comment(comment));
+    }
     waiting.extend(new);
     for (number, profile) in waiting.iter_mut().enumerate() {
         // `upload` decides for good only about the session that it ends. One from before that it fails to send is for a file as ever.
@@ -216,8 +225,8 @@ fn stop(shared: &Shared, request: &StopRequest) {
     shared.state.lock().phase = Phase::Idle;
 }
 
-/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and from the first on that did not arrive all,
-/// because the next would not either. The first `kept` are from before this session.
+/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and those that did not arrive. When the reason is
+/// no matter of the one profile, those after it are not tried: they would not arrive either. The first `kept` are from before this session.
 fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: usize) -> Vec<Unsaved> {
     let by = &request.requested_by;
     let mut left = Vec::new();
@@ -234,9 +243,9 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
                 remember(shared, by, &next, ProfilePlace::Link(link.clone()));
                 shared.send(by, Notice::Uploaded { link });
             }
-            Sent::Failed(reason) => {
-                shared.send(by, Notice::UploadFailed { reason });
-                goes_on = false;
+            Sent::Failed(failure) => {
+                shared.send(by, Notice::UploadFailed { reason: failure.reason });
+                goes_on = failure.others_may_arrive;
                 left.push(next);
             }
             Sent::Instead => {
@@ -320,7 +329,7 @@ fn cancel(shared: &Shared, by: &Requester) {
     match take(shared) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
-            shared.ticks.end();
+            shared.ticks.end(clock::monotonic());
             shared.world.end();
         }
         Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),

@@ -15,9 +15,13 @@ mod privacy;
 mod profiles;
 mod pythons;
 mod roots;
+mod slow_ticks;
 mod sources;
 mod threads;
 mod uploads;
+mod world;
+#[path = "../host/src/world_plan.rs"]
+mod world_plan;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

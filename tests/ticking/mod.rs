@@ -9,7 +9,7 @@ use endstone_spark::command::{Audience, answer_notice};
 use endstone_spark::export::pb;
 use endstone_spark::model::{ProfilePlace, ThreadChoice, View, WebAddress};
 use endstone_spark::session::{
-    Control, Destination, Ended, Notice, Refusal, Requester, Service, StartRequest, StopRequest, TickSample,
+    Control, Destination, Ended, Notice, Refusal, Requester, Service, StartRequest, StopRequest, Survey, TickSample,
 };
 use endstone_spark::settings::Settings;
 use endstone_spark::sys::{clock, thread};
@@ -60,8 +60,10 @@ impl Server {
             at: clock::monotonic(),
             tid: thread::current_tid(),
             mspt: 1.0,
-            tps: 20.0,
         });
+        if self.service.world().wanted(clock::monotonic()) == Some(Survey::Whole) {
+            self.service.world().deliver(None);
+        }
         let notices: Vec<Notice> = self
             .service
             .take_outgoing()
@@ -96,6 +98,7 @@ impl Server {
             timeout_seconds: None,
             threads: ThreadChoice::Server,
             ignore_sleeping: false,
+            only_ticks_over_millis: None,
             view: View::default(),
             save_to_file: false,
             comment: None,
