@@ -187,6 +187,7 @@ fn metadata() -> ProfileMetadata {
         view: View::default(),
         ignore_sleeping: false,
         server_sha256: None,
+        slow_ticks: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),

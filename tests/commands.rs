@@ -8,7 +8,7 @@ use command_lines::*;
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
     Grouping, PastKind, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics,
-    SlowTicks, Statistics, ThreadChoice, ThreadNames, WallMillis,
+    SlowTicks, Statistics, ThreadChoice, ThreadNames, TickFigures, WallMillis,
 };
 use endstone_spark::session::{
     Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
@@ -43,6 +43,9 @@ impl Control for Session {
         }
         if request.ignore_sleeping {
             asked += " awake";
+        }
+        if let Some(millis) = request.only_ticks_over_millis {
+            asked += &format!(" over {millis}");
         }
         match (request.view.grouping, request.view.show_interpreter) {
             (Grouping::ByPool, false) => {}
@@ -242,6 +245,7 @@ fn running() -> RunningInfo {
             ..PythonDiagnostics::default()
         },
         sampler: SamplerDiagnostics::default(),
+        slow_ticks: None,
         started_by: Requester::Console,
         timeout_left_seconds: None,
     }
@@ -299,6 +303,23 @@ fn info_shows_the_running_session() {
 }
 
 #[test]
+fn info_says_how_many_ticks_were_slow() {
+    let ticks = |kept, longest_nanos| {
+        info(|running| {
+            let figures = TickFigures {
+                seen: 2_400,
+                kept,
+                longest_nanos,
+                ..TickFigures::default()
+            };
+            running.slow_ticks = Some((60, figures));
+        })
+    };
+    assert!(ticks(7, 203_456_789).ends_with("\n    Ticks over 60 ms: 7 of 2,400, the longest took 203.456 ms."));
+    assert!(ticks(0, 0).ends_with("\n    Ticks over 60 ms: 0 of 2,400."));
+}
+
+#[test]
 fn info_says_how_far_python_frames_can_be_trusted() {
     let audited = |made, disagreed| {
         info(|running| {
@@ -353,8 +374,14 @@ fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
     assert_eq!(
         with(waiting),
         "[⚡] The profiler is not running. Start it with /spark profiler start.\n    \
-         Not saved yet: 2 profiles. Try again with /spark profiler stop."
+         Not saved yet: 2 earlier profiles. Try again with /spark profiler stop."
     );
+    let both = SessionInfo {
+        running: Some(running()),
+        unsaved: 1,
+        ..SessionInfo::default()
+    };
+    assert!(with(both).ends_with("\n    Not saved yet: 1 earlier profile, tried again when this session is stopped."),);
 }
 
 #[test]

@@ -5,8 +5,26 @@ use super::figures::{count, counted, interval, size};
 use super::line::Line;
 use super::monitor;
 use crate::limits;
-use crate::model::{PythonState, clean_text, shown_path};
+use crate::model::{PythonState, TickFigures, clean_text, shown_path};
 use crate::session::Notice;
+
+/// How many ticks were slow enough to be kept.
+pub(super) fn slow_ticks(line: Line, over_millis: u64, ticks: &TickFigures) -> Line {
+    let line = line
+        .text("Ticks over ")
+        .value(interval(over_millis * 1_000))
+        .text(": ")
+        .value(count(ticks.kept))
+        .text(" of ")
+        .value(count(ticks.seen));
+    match ticks.longest_nanos {
+        0 => line.text("."),
+        longest => line
+            .text(", the longest took ")
+            .value(interval(longest / 1_000))
+            .text("."),
+    }
+}
 
 /// What a notice says.
 pub fn answer_notice(notice: &Notice) -> Line {
@@ -36,6 +54,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             .text("Naming the functions of ")
             .value(counted(*samples, "sample"))
             .text(" ..."),
+        Notice::SlowTicks { over_millis, ticks } => slow_ticks(Line::new(), *over_millis, ticks),
         Notice::Uploading { host, bytes } => Line::new()
             .text("Uploading ")
             .value(size(*bytes))

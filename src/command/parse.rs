@@ -118,9 +118,10 @@ pub enum ParseError {
     /// Both.
     #[error("--threshold and --threshold-tick exclude each other. Give one of them.")]
     Thresholds,
-    /// Only slow ticks, which cannot be told from the others yet.
+    /// Not a length of a tick.
     #[error(
-        "--only-ticks-over is not there yet: the server does not say when a tick begins, so slow ticks could not be kept exactly. Profile without it; the viewer shows the longest tick of each minute."
+        "--only-ticks-over must be a whole number of milliseconds from 1 to {}, for example 60.",
+        limits::MAX_TICK_MILLIS
     )]
     OnlyTicksOver,
     /// Without a name.
@@ -163,7 +164,7 @@ fn echo_reason(text: &str) -> String {
 fn allowed_flags(action: &str) -> &'static str {
     match action {
         START => {
-            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file."
+            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file."
         }
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         UPLOAD => "Use: --comment \"TEXT\".",

@@ -53,6 +53,7 @@ pub fn run<S: AsRef<str>>(
                 timeout_seconds: start.timeout_seconds,
                 threads: start.threads,
                 ignore_sleeping: start.ignore_sleeping,
+                only_ticks_over_millis: start.only_ticks_over_millis,
                 view: start.view,
                 save_to_file: start.save_to_file,
                 comment: start.comment,

@@ -57,11 +57,20 @@ struct Ticker {
     surveyor: Mutex<Surveyor>,
 }
 
-/// The server's address. Used on the server thread only, while the plugin is enabled.
+/// The server's address. Used while the plugin is enabled, on the server thread only, with one exception.
 #[derive(Debug)]
 struct HostAddress(*mut c_void);
 
-// SAFETY: the address may travel anywhere; it is only followed in `Ticker::tick`, which the scheduler runs on the server thread.
+impl HostAddress {
+    /// How long the last tick took, in milliseconds. The one thing that is asked on other threads: the host reads a number under a lock of its own.
+    fn last_tick_millis(&self) -> f32 {
+        // SAFETY: called by the service only, which ends that before `Service::shutdown` waits for anything, and that is called before the plugin is disabled or
+        // deleted: the server lives longer. The function may be called on any thread.
+        unsafe { Server::borrow(self.0) }.map_or(0.0, Server::current_milliseconds_per_tick)
+    }
+}
+
+// SAFETY: the address may travel anywhere; it is only followed in `Ticker::tick`, which the scheduler runs on the server thread, and in `last_tick_millis`.
 unsafe impl Send for HostAddress {}
 // SAFETY: as above; it never changes.
 unsafe impl Sync for HostAddress {}
@@ -92,6 +101,11 @@ impl Adapter {
         }
         // From here on dropping ends the service, also when the host throws.
         let mut adapter = Adapter { ticker, task: None };
+        let address = HostAddress(server.as_ptr());
+        adapter
+            .ticker
+            .service
+            .set_tick_gauge(Arc::new(move || address.last_tick_millis()));
         let function = CxxFunction::new({
             let ticker = Arc::clone(&adapter.ticker);
             move || ticker.tick()
@@ -204,12 +218,15 @@ impl Ticker {
     }
 }
 
-/// The profiler, with what its files say, and what is wrong with those.
+/// The profiler, with what its files say, and what is wrong with those or with the environment.
 fn service(folder: PathBuf) -> (Service, Vec<String>) {
     let loaded = settings::load(&folder);
     let (past, damage) = ActivityLog::load(folder.clone());
-    let problems = loaded.problems.iter().map(ToString::to_string).chain(damage).collect();
-    (Service::new(folder, loaded.settings, past), problems)
+    let service = Service::new(folder, loaded.settings, past);
+    let of_settings = loaded.problems.iter().map(ToString::to_string);
+    let of_environment = service.environment_problem().map(str::to_owned);
+    let problems = of_settings.chain(damage).chain(of_environment).collect();
+    (service, problems)
 }
 
 /// A worded notice.

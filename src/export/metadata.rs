@@ -11,7 +11,8 @@ use super::shorten::bounded;
 use super::sources::Source;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
 use crate::model::{
-    Category, Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, Tid, View, WallMillis,
+    Category, Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, TickFigures, Tid,
+    View, WallMillis,
 };
 use crate::profile::MergeStats;
 
@@ -65,6 +66,8 @@ pub struct ProfileMetadata {
     pub server_sha256: Option<String>,
     /// Whether time in which threads wait was left out.
     pub ignore_sleeping: bool,
+    /// The ticks, if only those that take longer than so many microseconds are kept.
+    pub slow_ticks: Option<(u64, TickFigures)>,
     /// The server's plugins.
     pub sources: Vec<Source>,
     /// The native side.
@@ -85,11 +88,19 @@ impl ProfileMetadata {
             interval: i32::try_from(self.interval_micros).unwrap_or(i32::MAX),
             thread_dumper: Some(self.selection.encode()),
             data_aggregator: Some(pb::sampler_metadata::DataAggregator {
-                r#type: pb::sampler_metadata::data_aggregator::Type::Simple.into(),
+                r#type: match self.slow_ticks {
+                    None => pb::sampler_metadata::data_aggregator::Type::Simple,
+                    Some(_) => pb::sampler_metadata::data_aggregator::Type::Ticked,
+                }
+                .into(),
                 thread_grouper: grouper(self.view.grouping).into(),
-                tick_length_threshold: 0,
-                // Without a threshold the viewer would say that so many ticks were over it.
-                number_of_included_ticks: 0,
+                // Both 0 without a threshold: the viewer would say that so many ticks were over it.
+                tick_length_threshold: self
+                    .slow_ticks
+                    .map_or(0, |(micros, _)| i64::try_from(micros).unwrap_or(i64::MAX)),
+                number_of_included_ticks: self
+                    .slow_ticks
+                    .map_or(0, |(_, ticks)| i32::try_from(ticks.kept).unwrap_or(i32::MAX)),
             }),
             comment: bounded(&self.comment, COMMENT_CHARS),
             platform_metadata: Some(self.server.platform()),
@@ -129,6 +140,9 @@ impl ProfileMetadata {
                 self.attribution(unknown_codes).to_string(),
             ),
         ]);
+        if let Some((micros, ticks)) = &self.slow_ticks {
+            extra.insert("Slow ticks".to_owned(), slow_ticks(*micros, ticks).to_string());
+        }
         if let Some(hash) = &self.server_sha256 {
             extra.insert("Server executable".to_owned(), json!({ "SHA-256": hash }).to_string());
         }
@@ -205,6 +219,12 @@ impl ProfileMetadata {
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
         }
+        if python.swapping_threads > 0 {
+            map.insert(
+                "threads that swap stacks, shown natively".to_owned(),
+                json!({"number": python.swapping_threads, "first of them": python.swapping}),
+            );
+        }
         if python.subinterpreters > 0 {
             map.insert(
                 "subinterpreters, shown natively".to_owned(),
@@ -270,6 +290,21 @@ impl ProfileMetadata {
             map.extend(figures);
         }
     }
+}
+
+/// What became of ticks and their samples.
+fn slow_ticks(micros: u64, ticks: &TickFigures) -> Value {
+    json!({
+        "kept are ticks over, microseconds": micros,
+        "ticks kept": ticks.kept,
+        "ticks seen": ticks.seen,
+        "longest tick, microseconds": ticks.longest_nanos / 1_000,
+        "samples kept": ticks.samples_kept,
+        "samples dropped": ticks.samples_dropped,
+        "dropped at the end of a slow tick": ticks.samples_uncertain,
+        "dropped because their tick had not ended": ticks.samples_unfinished,
+        "samples that found no room to wait": ticks.samples_without_room,
+    })
 }
 
 /// By class: where the names of native frames come from, and why some are missing.

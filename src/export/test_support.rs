@@ -92,6 +92,7 @@ pub fn metadata() -> ProfileMetadata {
         view: View::default(),
         server_sha256: Some("00ff".repeat(16)),
         ignore_sleeping: false,
+        slow_ticks: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {
             samples: 15_000,

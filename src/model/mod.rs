@@ -21,7 +21,9 @@ mod world;
 
 pub use clean::clean_text;
 pub use code::{Category, CodeInfo};
-pub use diagnostics::{AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use diagnostics::{
+    AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics, TickFigures,
+};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use interpreter::{CollectionTimes, Generation, Interpreter};

@@ -13,10 +13,11 @@
 //! | `context` | a thread's cache, counters and shadow stack |
 //! | `cold` | what callbacks do on the first sight of a thread or a code object |
 //! | `audit` | the interpreter's own frames: a new thread's, and those that a shadow stack is compared with |
+//! | `greenlets` | threads that swap stacks |
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
 //! | `watcher` | notice of the death of code objects |
-//! | `classify`, `layout`, `text` | whose code it is and how it is shown |
+//! | `classify`, `layout`, `paths`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
 //! | `collector` | how long the garbage collector takes |
@@ -36,11 +37,13 @@ mod collector;
 mod context;
 mod detach;
 mod gil;
+mod greenlets;
 mod interpreter;
 mod layout;
 mod live;
 mod monitoring;
 mod objects;
+mod paths;
 mod text;
 mod watcher;
 

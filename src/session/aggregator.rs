@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::model::{Module, PythonPart, Retention, Sample, SamplerDiagnostics};
+use super::books::Books;
+use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, TickFigures};
 use crate::native::SampleSource;
-use crate::profile::{Forest, MergeStats, Merger, ThreadProfile, WindowClock};
+use crate::profile::{MergeStats, Merger, ThreadProfile};
 use crate::sys::thread::{self, Worker};
 
 /// How long the thread waits for samples before it publishes its figures. Waking costs more than the work for a sample, so it works on many at a time.
@@ -24,6 +25,8 @@ pub(super) struct MergeFigures {
     pub(super) torn: u64,
     /// Samples with at least one Python frame placed.
     pub(super) attributed: u64,
+    /// What became of ticks, if only slow ones are kept.
+    pub(super) ticks: Option<TickFigures>,
 }
 
 impl MergeFigures {
@@ -77,11 +80,11 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(source: SampleSource, clock: WindowClock, retention: Retention) -> std::io::Result<Self> {
+    pub(super) fn start(source: SampleSource, books: Books) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, clock, retention, &shared)
+            move || run(source, books, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -100,31 +103,22 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, shared: &Shared) {
+fn run(mut source: SampleSource, mut books: Books, shared: &Shared) {
     let mut merger = Merger::new();
-    let mut forest = Forest::new(retention);
     let mut figures = MergeFigures::default();
     let mut more = true;
     while more {
         more = source.drain(DRAIN_WAIT, &mut |sample| {
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
-            let window = clock.window_at(sample.taken_at);
-            forest.book(
-                sample.thread,
-                merged.path,
-                window,
-                sample.weight_nanos,
-                sample.held_nanos,
-            );
+            books.sample(sample, merged.path);
         });
-        for (key, name) in source.take_ended() {
-            forest.end(key, name);
-        }
+        books.settle(source.take_ended());
+        figures.ticks = books.tick_figures();
         *shared.figures.lock() = figures;
     }
-    let first_window = forest.oldest();
-    let threads = forest.into_threads(|key| source.thread_name(key));
+    let (threads, first_window, ticks) = books.close(|key| source.thread_name(key));
+    shared.figures.lock().ticks = ticks;
     *shared.result.lock() = Some(Aggregated {
         threads,
         modules: source.modules(),

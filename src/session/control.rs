@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::model::{
     MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
-    View, WallMillis,
+    TickFigures, View, WallMillis,
 };
 
 /// A session to start.
@@ -18,6 +18,8 @@ pub struct StartRequest {
     pub threads: ThreadChoice,
     /// Leave out the time in which a thread waits.
     pub ignore_sleeping: bool,
+    /// Keep only ticks that take longer than so many milliseconds.
+    pub only_ticks_over_millis: Option<u64>,
     /// What the profile will show.
     pub view: View,
     /// Whether the profile goes to a file, not to the viewer's server, however the session ends.
@@ -169,6 +171,8 @@ pub struct RunningInfo {
     pub python: PythonDiagnostics,
     /// The native side.
     pub sampler: SamplerDiagnostics,
+    /// The ticks so far, if only those that take longer than so many milliseconds are kept.
+    pub slow_ticks: Option<(u64, TickFigures)>,
     /// Who started it.
     pub started_by: Requester,
     /// Seconds until it stops by itself.
@@ -241,6 +245,13 @@ pub enum Notice {
     Exporting {
         /// Samples with a stack.
         samples: u64,
+    },
+    /// Only slow ticks were kept.
+    SlowTicks {
+        /// Those over so many milliseconds.
+        over_millis: u64,
+        /// How many there were.
+        ticks: TickFigures,
     },
     /// The profile is being sent to the viewer's server.
     Uploading {

@@ -1,6 +1,7 @@
 //! One start..stop of the profiler.
 
 mod aggregator;
+mod books;
 mod control;
 mod environment;
 mod health;
@@ -11,6 +12,7 @@ mod recording;
 mod report;
 mod server;
 mod service;
+mod tick_watch;
 mod ticks;
 mod unsaved;
 mod upload;
@@ -23,5 +25,6 @@ pub use control::{
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
+pub use tick_watch::TickGauge;
 pub use ticks::TickSample;
 pub use world::{Survey, Ticket, WorldDesk};

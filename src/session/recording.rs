@@ -8,11 +8,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use std::sync::Arc;
+
 use super::aggregator::{Aggregated, Aggregator};
+use super::books::{Books, OnlyTicks};
 use super::control::StartRequest;
 use super::python::PythonSide;
+use super::tick_watch::TickWatch;
 use crate::model::{
-    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, Retention, SamplerDiagnostics, ThreadChoice, Tid,
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, Retention, SamplerDiagnostics, ThreadChoice,
+    TickFigures, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
@@ -40,6 +45,8 @@ pub(super) struct Figures {
     pub(super) sampler: SamplerDiagnostics,
     pub(super) python: PythonDiagnostics,
     pub(super) merge: MergeStats,
+    /// What became of ticks, if only slow ones are kept.
+    pub(super) ticks: Option<TickFigures>,
 }
 
 /// What a session leaves behind.
@@ -73,6 +80,7 @@ pub(super) struct Recording {
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
     python: PythonSide,
+    watch: Arc<TickWatch>,
     /// Whether the session began before the interpreter had answered.
     python_was_awaited: bool,
     python_loss_told: Mutex<bool>,
@@ -84,7 +92,12 @@ impl Recording {
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
-    pub(super) fn begin(request: StartRequest, server_thread: Tid, settings: &Settings) -> Result<Self, BeginError> {
+    pub(super) fn begin(
+        request: StartRequest,
+        server_thread: Tid,
+        settings: &Settings,
+        watch: &Arc<TickWatch>,
+    ) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
         let python = if settings.python_attribution {
             PythonSide::attach(table)
@@ -102,17 +115,34 @@ impl Recording {
             },
             ignore_sleeping: request.ignore_sleeping,
         };
-        let (sampler, source) = match native::start(options, table) {
+        let (only, look) = match request.only_ticks_over_millis {
+            None => (None, None),
+            Some(millis) => {
+                watch.begin();
+                let only = OnlyTicks {
+                    over_nanos: millis * 1_000_000,
+                    since: started_at,
+                    watch: Arc::clone(watch),
+                };
+                let watch = Arc::clone(watch);
+                let look: native::Look = Box::new(move || watch.look());
+                (Some(only), Some(look))
+            }
+        };
+        let (sampler, source) = match native::start_with_look(options, table, look) {
             Ok(started) => started,
             Err(error) => {
+                watch.end();
                 python.end();
                 return Err(error.into());
             }
         };
-        let aggregator = match Aggregator::start(source, window_clock, RETENTION) {
+        let books = Books::new(window_clock, RETENTION, only);
+        let aggregator = match Aggregator::start(source, books) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
+                watch.end();
                 python.end();
                 return Err(error.into());
             }
@@ -129,6 +159,7 @@ impl Recording {
             }),
             python_was_awaited: python.diagnostics().state == PythonState::Attaching,
             python,
+            watch: Arc::clone(watch),
             python_loss_told: Mutex::new(false),
             python_doubt_told: Mutex::new(false),
         })
@@ -214,6 +245,7 @@ impl Recording {
             sampler: diagnostics,
             python: self.python.diagnostics(),
             merge: merged.merge,
+            ticks: merged.ticks,
         }
     }
 
@@ -235,8 +267,10 @@ impl Recording {
             let (merged, aggregated) = aggregator.finish();
             merged.complete(&mut last.sampler);
             last.merge = merged.merge;
+            last.ticks = merged.ticks;
             aggregated
         });
+        self.watch.end();
         let python = self.python.end();
         last.python = python.diagnostics;
         parts.last = last.clone();

@@ -123,6 +123,10 @@ fn metadata(
         ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: crate::symbol::executable_sha256(),
         sources: environment.plugins.iter().map(source).collect(),
+        slow_ticks: recorded
+            .request
+            .only_ticks_over_millis
+            .map(|millis| (millis * 1_000, recorded.figures.ticks.unwrap_or_default())),
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,
         python: recorded.figures.python.clone(),

@@ -27,6 +27,7 @@ use super::environment::Environment;
 use super::health;
 use super::monitor::Monitor;
 use super::recording::Recording;
+use super::tick_watch::{TickGauge, TickWatch};
 use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
 use super::worker;
@@ -116,6 +117,7 @@ pub(super) struct Shared {
     pub(super) wake: Condvar,
     pub(super) statistics: Arc<stats::Service>,
     pub(super) ticks: TickWindows,
+    pub(super) watch: Arc<TickWatch>,
     monitor: Monitor,
     pub(super) environment: Mutex<Environment>,
     pub(super) world: WorldDesk,
@@ -156,6 +158,7 @@ impl Service {
             ticks: TickWindows::new(Arc::clone(&statistics)),
             statistics,
             monitor: Monitor::default(),
+            watch: Arc::default(),
             environment: Mutex::default(),
             world: WorldDesk::default(),
             outgoing: Mutex::default(),
@@ -169,6 +172,7 @@ impl Service {
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
+        self.shared.watch.task(tick.at, tick.mspt);
         let statistics = &self.shared.statistics;
         statistics.tick(tick.at, tick.tid, tick.mspt);
         // The tick that is over is the one before the newest.
@@ -189,9 +193,20 @@ impl Service {
         self.shared.monitor.stop();
     }
 
+    /// Sets what says how long the last tick took, on any thread. It is called from when it is needed until [`Service::shutdown`] begins, and never after.
+    /// Without it ticks are known by [`Service::on_tick`] alone.
+    pub fn set_tick_gauge(&self, gauge: TickGauge) {
+        self.shared.watch.set_gauge(gauge);
+    }
+
     /// The settings of this run.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
+    }
+
+    /// What is wrong with the environment: a line for the log.
+    pub fn environment_problem(&self) -> Option<&str> {
+        self.shared.uploader.problem()
     }
 
     /// Notices to deliver, oldest first. On the server thread.
@@ -219,6 +234,7 @@ impl Service {
     /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_SECONDS`]; `false` when the worker needs longer
     /// and was left to itself.
     pub fn shutdown(&self) -> bool {
+        self.shared.watch.close();
         let recording = {
             let mut state = self.shared.state.lock();
             state.shutting_down = true;
@@ -415,6 +431,7 @@ fn running_info(recording: &Recording) -> Option<RunningInfo> {
         threads: figures.sampler.threads,
         python: figures.python,
         sampler: figures.sampler,
+        slow_ticks: request.only_ticks_over_millis.zip(figures.ticks),
         started_by: request.requested_by.clone(),
         timeout_left_seconds: request
             .timeout_seconds

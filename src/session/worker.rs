@@ -127,7 +127,7 @@ fn start(shared: &Shared, request: StartRequest) {
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread, &shared.settings) {
+    match Recording::begin(request, server_thread, &shared.settings, &shared.watch) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -183,6 +183,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
                     samples: recorded.figures.sampler.samples,
                 },
             );
+            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
+            {
+                shared.send(by, Notice::SlowTicks { over_millis, ticks });
+            }
             let environment = shared.environment.lock().clone();
             let server = inquiry.end(shared);
             let made = report::make(
@@ -203,6 +207,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
     };
     let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
     let kept = waiting.len();
+    if let (None, Some(comment)) = (&new, &request.comment) {
+        // Without a session it is about those that are kept.
+        waiting.iter_mut().for_each(|profile| profile.comment(comment));
+    }
     waiting.extend(new);
     for (number, profile) in waiting.iter_mut().enumerate() {
         // `upload` decides for good only about the session that it ends. One from before that it fails to send is for a file as ever.
@@ -217,8 +225,8 @@ fn stop(shared: &Shared, request: &StopRequest) {
     shared.state.lock().phase = Phase::Idle;
 }
 
-/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and from the first on that did not arrive all,
-/// because the next would not either. The first `kept` are from before this session.
+/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and those that did not arrive. When the reason is
+/// no matter of the one profile, those after it are not tried: they would not arrive either. The first `kept` are from before this session.
 fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: usize) -> Vec<Unsaved> {
     let by = &request.requested_by;
     let mut left = Vec::new();
@@ -235,9 +243,9 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
                 remember(shared, by, &next, ProfilePlace::Link(link.clone()));
                 shared.send(by, Notice::Uploaded { link });
             }
-            Sent::Failed(reason) => {
-                shared.send(by, Notice::UploadFailed { reason });
-                goes_on = false;
+            Sent::Failed(failure) => {
+                shared.send(by, Notice::UploadFailed { reason: failure.reason });
+                goes_on = failure.others_may_arrive;
                 left.push(next);
             }
             Sent::Instead => {

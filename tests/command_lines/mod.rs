@@ -6,15 +6,11 @@ pub const HELP: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " profiles this server. Commands:
     /spark profiler start [--interval MS] [--timeout SECONDS]: start sampling the server thread
-    ... start [--thread NAME]... [--regex] [--ignore-sleeping]: other threads (* for all, with --regex by pattern); leave out waiting
+    ... start [--thread NAME]... [--regex] [--ignore-sleeping] [--only-ticks-over MS]: other threads (* for all, with --regex by pattern); leave out waiting; keep slow ticks only
     ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--comment \"TEXT\"] [--save-to-file]: stop, and upload the profile or save it; both also with start
-    /spark profiler upload [--comment \"TEXT\"]: stop, and upload the profile
-    /spark profiler info: show how the profiler is doing
-    /spark profiler cancel: stop, and throw the samples away
-    /spark tps: show ticks per second, how long ticks take, and the processors
-    /spark health [--memory] [--network]: the same with memory, disk, system and network
-    /spark health --upload: send a report of it to the viewer and get a link
+    /spark profiler upload, /spark profiler info, /spark profiler cancel: stop, and upload the profile; show how the profiler is doing; stop, and throw the samples away
+    /spark tps, /spark health [--memory] [--network] [--upload]: show how the server ticks; and its memory, disk, system and network, or send a report to the viewer
     /spark ping [--player NAME]: show how long players' packets take
     /spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]: tell of slow ticks; again to stop
     /spark activity [--page N]: list past profiles"
@@ -39,7 +35,8 @@ pub const NOTHING_YET: &str = "[⚡] No profile has been made yet. Begin with /s
 pub const HEAP: &str = "[⚡] There is no Java heap in this server. What Python objects take is shown by Python's own tracemalloc; where time goes by /spark profiler start.";
 pub const COLLECTOR: &str = "[⚡] There is no Java garbage collector in this server. What Python's costs is in a profile: /spark profiler start.";
 pub const OPEN: &str = "[⚡] A profile cannot be looked at while it is taken. See how it is doing with /spark profiler info, or end it and get a link with /spark profiler stop.";
-pub const ONLY_TICKS_OVER: &str = "[⚡] --only-ticks-over is not there yet: the server does not say when a tick begins, so slow ticks could not be kept exactly. Profile without it; the viewer shows the longest tick of each minute.";
+pub const ONLY_TICKS_OVER: &str =
+    "[⚡] --only-ticks-over must be a whole number of milliseconds from 1 to 60000, for example 60.";
 pub const NO_ACTION: &str = "[⚡] The profiler needs to know what to do. Use: start, stop, upload, info, cancel.";
 
 /// Lines that ask the session for something: the line, what it asks for, the answer.
@@ -60,6 +57,22 @@ pub const GOOD: &[(&str, &str, &str)] = &[
         STARTED_4,
     ),
     (
+        "profiler start --thread \"\"x",
+        "start 4000 None exact [\"x\"]",
+        STARTED_4,
+    ),
+    (
+        "profiler start --thread \"\" x",
+        "start 4000 None exact [\"x\"]",
+        STARTED_4,
+    ),
+    ("profiler start --thread= x", "start 4000 None exact [\"x\"]", STARTED_4),
+    (
+        "profiler start --thread \" IO Thread \"",
+        "start 4000 None exact [\"IO Thread\"]",
+        STARTED_4,
+    ),
+    (
         "profiler start --thread IO Thread",
         "start 4000 None exact [\"IO Thread\"]",
         STARTED_4,
@@ -67,6 +80,16 @@ pub const GOOD: &[(&str, &str, &str)] = &[
     (
         "profiler start --regex --thread worker-[0-9]+ --ignore-sleeping",
         "start 4000 None regex [\"worker-[0-9]+\"] awake",
+        STARTED_4,
+    ),
+    (
+        "profiler start --only-ticks-over 50",
+        "start 4000 None over 50",
+        STARTED_4,
+    ),
+    (
+        "profiler start --only-ticks-over=60000 --thread *",
+        "start 4000 None all over 60000",
         STARTED_4,
     ),
     (
@@ -323,7 +346,11 @@ pub const OTHER: &[(&str, &str)] = &[
         "profiler start --save-to-file yes",
         "[⚡] --save-to-file takes no value.",
     ),
-    ("profiler start --only-ticks-over 50", ONLY_TICKS_OVER),
+    ("profiler start --only-ticks-over 0", ONLY_TICKS_OVER),
+    ("profiler start --only-ticks-over 60001", ONLY_TICKS_OVER),
+    ("profiler start --only-ticks-over 49.5", ONLY_TICKS_OVER),
+    ("profiler start --only-ticks-over -1", ONLY_TICKS_OVER),
+    ("profiler start --only-ticks-over soon", ONLY_TICKS_OVER),
     ("profiler start --only-ticks-over", ONLY_TICKS_OVER),
     (
         "prof",
@@ -339,7 +366,7 @@ pub const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler start help",
-        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] Did not expect \"help\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "help profiler",
@@ -360,15 +387,15 @@ pub const OTHER: &[(&str, &str)] = &[
     // Not options.
     (
         "profiler start --intervall 4",
-        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] \"profiler start\" has no option --intervall. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start --",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start --=4",
-        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] \"profiler start\" has no option --. Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler stop --interval 4",
@@ -388,15 +415,15 @@ pub const OTHER: &[(&str, &str)] = &[
     ),
     (
         "profiler start 4",
-        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] Did not expect \"4\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start -interval 4",
-        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] Did not expect \"-interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler start \"--interval\" 4",
-        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
+        "[⚡] Did not expect \"--interval\" after \"profiler start\". Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file.",
     ),
     (
         "profiler stop --save-to-file yes",
@@ -409,6 +436,8 @@ pub const OTHER: &[(&str, &str)] = &[
     ("profiler start --thread", THREAD),
     ("profiler start --thread \"\"", THREAD),
     ("profiler start --thread --regex", THREAD),
+    ("profiler start --thread \" \"", THREAD),
+    ("profiler start --thread=\"\" --thread x", THREAD),
     (
         "profiler start --regex",
         "[⚡] --regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.",

@@ -98,6 +98,7 @@ impl Server {
             timeout_seconds: None,
             threads: ThreadChoice::Server,
             ignore_sleeping: false,
+            only_ticks_over_millis: None,
             view: View::default(),
             save_to_file: false,
             comment: None,

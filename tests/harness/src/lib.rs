@@ -28,6 +28,7 @@ mod health;
 mod lab;
 mod launch;
 mod output;
+mod package;
 mod patchelf;
 mod pip;
 mod plugins;

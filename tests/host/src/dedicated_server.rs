@@ -248,6 +248,7 @@ impl ServerThread {
 #[unsafe(export_name = "_ZN14ServerInstance7_updateEv")]
 extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &mut Orders) {
     orders.run_pending(level);
+    let begun = level::now();
     thread.listener.notify(thread.listener.update_start, thread.instance);
     level.tasks.begin(level::now());
     // SAFETY: the planted code at this address has this signature; Endstone's detour is in its place and calls the original.
@@ -256,6 +257,7 @@ extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &m
         hooked(level);
     }
     thread.listener.notify(thread.listener.update_end, thread.instance);
+    level.lengths.add(level::now() - begun);
     std::hint::black_box(&thread.instance);
 }
 

@@ -55,6 +55,7 @@ mod load;
 mod no_loader;
 mod options;
 mod orders;
+mod pattern;
 mod probes;
 mod runtime;
 mod say;
