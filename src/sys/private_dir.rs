@@ -71,7 +71,8 @@ pub enum PrivateDirError {
 }
 
 impl PrivateDirError {
-    fn new(path: &Path, source: io::Error) -> Self {
+    /// What the system says of a path.
+    pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NOSPC | Errno::DQUOT) => PrivateDirError::DiskFull(path),
@@ -230,6 +231,57 @@ impl PrivateDir {
             let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
         }
         done
+    }
+
+    /// Makes a new file, for the server's user alone, that is written to bit by bit: what is in it is in it at once.
+    ///
+    /// # Errors
+    /// It cannot be made; [`PrivateDirError::NamesTaken`] when there is one of that name.
+    pub fn create(&self, name: &str) -> Result<File, PrivateDirError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => Ok(File::from(file)),
+            Err(Errno::EXIST) => Err(PrivateDirError::NamesTaken {
+                folder: self.path.clone(),
+                name: name.to_owned(),
+            }),
+            Err(error) => Err(PrivateDirError::new(&self.path.join(name), error.into())),
+        }
+    }
+
+    /// Opens a regular file, never a link and never blocking, to be read.
+    ///
+    /// # Errors
+    /// It cannot be opened or is something else.
+    pub fn open_file(&self, name: &str) -> Result<File, PrivateDirError> {
+        self.open_regular(name, OFlags::RDONLY)
+    }
+
+    /// The same, to lock it; it is made if there is none.
+    pub(super) fn open_for_lock(&self, name: &str) -> Result<File, PrivateDirError> {
+        self.open_regular(name, OFlags::RDWR | OFlags::CREATE)
+    }
+
+    fn open_regular(&self, name: &str, flags: OFlags) -> Result<File, PrivateDirError> {
+        let path = self.path.join(name);
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => File::from(file),
+            // A link; a socket, or a pipe that nobody reads.
+            Err(Errno::LOOP | Errno::NXIO) => return Err(PrivateDirError::NotAFile(path)),
+            Err(error) => return Err(PrivateDirError::unreadable(path, error.into())),
+        };
+        match file.metadata() {
+            Ok(found) if found.is_file() => Ok(file),
+            Ok(_) => Err(PrivateDirError::NotAFile(path)),
+            Err(error) => Err(PrivateDirError::unreadable(path, error)),
+        }
+    }
+
+    /// Device and inode of what has this name, if anything has.
+    pub(super) fn file_id(&self, name: &str) -> Option<(u64, u64)> {
+        let found = rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((found.st_dev, found.st_ino))
     }
 
     /// Gives a file another name, in place of one that has it.
@@ -393,6 +445,28 @@ mod tests {
         assert!(matches!(error, PrivateDirError::NamesTaken { .. }), "{error}");
         assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "first");
         assert_eq!(listing(root.path()), ["2-a", "a"]);
+    }
+
+    #[test]
+    fn a_file_that_grows_is_new_and_for_its_owner_and_only_files_are_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open(root.path()).unwrap();
+        dir.create("a").unwrap().write_all(b"text").unwrap();
+        assert_eq!(mode(&root.path().join("a")), 0o600);
+        assert!(matches!(dir.create("a"), Err(PrivateDirError::NamesTaken { .. })));
+        let mut text = String::new();
+        dir.open_file("a").unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
+        symlink(root.path().join("a"), root.path().join("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, root.path().join("pipe"), Mode::RWXU).unwrap();
+        for name in ["link", "pipe"] {
+            assert!(
+                matches!(dir.open_file(name), Err(PrivateDirError::NotAFile(_))),
+                "{name}"
+            );
+        }
+        assert!(matches!(dir.open_file("none"), Err(PrivateDirError::Unreadable { .. })));
+        assert!(matches!(dir.create("link"), Err(PrivateDirError::NamesTaken { .. })));
     }
 
     #[test]
