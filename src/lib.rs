@@ -28,6 +28,7 @@
 //! | [`python`] | interpreter access, callbacks, code table, classification | shadow, sync, sys, model |
 //! | [`symbol`] | names of native addresses | sys, model |
 //! | [`profile`] | merge, call tree, windows | model |
+//! | [`stats`] | ticks, processor, memory, network, players over fifteen minutes | sync, sys, model |
 //! | [`export`] | spark's protobuf, files | profile, symbol, sys, model |
 //! | [`journal`] | what a session has sampled, on disk while it runs; what a crash left of it | sys, model |
 //! | [`settings`] | the owner's `config.toml` | sys, model |
@@ -58,6 +59,7 @@ pub mod python;
 pub mod session;
 pub mod settings;
 pub mod shadow;
+pub mod stats;
 pub mod symbol;
 pub mod sync;
 pub mod sys;

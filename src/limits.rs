@@ -312,6 +312,9 @@ pub const DETACH_WAIT_MILLIS: u64 = 2_000;
 /// Largest settings file that is read, in bytes: the one we write has under 2,000.
 pub const SETTINGS_BYTES: u64 = 64 << 10;
 
+/// Wrong lines of the settings file that are told one by one: the owner reads them in the log, and mends some before the next start.
+pub const SETTINGS_PROBLEMS: usize = 10;
+
 /// Least room for saved profiles that may be asked for, in MiB: one large profile.
 pub const MIN_PROFILE_FOLDER_MEBIBYTES: u64 = 16;
 
@@ -417,3 +420,30 @@ pub const RECOVERY_ATTEMPTS: u32 = 3;
 
 /// Longest wait for the last bytes of a journal when its session ends, in milliseconds.
 pub const JOURNAL_END_MILLIS: u64 = 1_000;
+/// How far back statistics reach, in seconds: the longest time that spark gives figures for.
+pub const HISTORY_SECONDS: u64 = 900;
+
+/// Ticks whose lengths are kept: fifteen minutes at 20 a second, in 288 KB. Lengths are shown over five minutes at most, which these cover up to 60 a second; at
+/// higher rates the time that is covered is said. Ticks per second reach back all of the time at any rate, by one mark a second.
+pub const HISTORY_TICKS: usize = 18_000;
+
+/// Network interfaces that are looked at: a machine with containers has some dozens. Each takes 36 KB.
+pub const NETWORK_INTERFACES: usize = 32;
+
+/// Players' pings that are kept: fifteen minutes of 200 players, asked every ten seconds, in 288 KB. With more players they reach back less, and it is said how far.
+pub const HISTORY_PINGS: usize = 18_000;
+
+/// Players whose pings are asked: far more than a Bedrock server holds.
+pub const PINGED_PLAYERS: usize = 1_000;
+
+/// How often players are asked for, in nanoseconds.
+pub const PING_NANOS: u64 = 10_000_000_000;
+
+/// How long the plugin's end waits for the thread that reads `/proc`, in milliseconds. It ends at once, unless the disk that it asks for its room does not answer.
+pub const WATCHER_STOP_MILLIS: u64 = 500;
+
+/// Ticks that the tick monitor looks at before it reports: six seconds.
+pub const MONITOR_BASELINE_TICKS: u64 = 120;
+
+/// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
+pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;

@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("python", &["shadow", "sync", "sys", "model"]),
     ("symbol", &["sys", "model"]),
     ("profile", &["model"]),
-    ("stats", &["sys", "model"]),
+    ("stats", &["sync", "sys", "model"]),
     ("export", &["profile", "symbol", "sys", "model"]),
     ("journal", &["sys", "model"]),
     ("settings", &["sys", "model"]),

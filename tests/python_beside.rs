@@ -5,41 +5,24 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use endstone_spark::model::{MonotonicNanos, PythonState};
-use endstone_spark::native::{Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Attribution, Runtime, attach};
+use endstone_spark::python::Attribution;
 use endstone_spark::shadow::ShadowTable;
 use endstone_spark::sys::thread::current_tid;
-use interpreter::{Interpreter, Object};
-
-static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
-
-fn session() -> Attribution {
-    PYTHON.get().unwrap().unlocked(|| {
-        let walk: Arc<Unwinder> = Arc::clone(UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder())));
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk).unwrap()
-    })
-}
-
-fn detach(attribution: Attribution) {
-    PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap();
-}
-
-fn run(source: &str) {
-    PYTHON.get().unwrap().run(source);
-}
+use interpreter::Object;
+use session::{detach, python, run, session};
 
 /// Asks for an audit of this thread, as the sampler does after a sample.
 unsafe extern "C" fn ask(_module: Object, _nothing: Object) -> Object {
     static NOW: AtomicU64 = AtomicU64::new(1 << 60);
     let now = NOW.fetch_add(1_000_000_000, Ordering::Relaxed);
     ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(now));
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
 /// Its callbacks came all, its stacks agree with the interpreter, and they are back at their base.
@@ -106,8 +89,7 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    PYTHON.set(Interpreter::start(&library)).ok().unwrap();
-    PYTHON.get().unwrap().add_function(c"ask", ask);
+    session::start(&library).add_function(c"ask", ask);
     run(include_str!("programs/beside.py"));
     each_tool_sees_what_it_sees_without_us();
     a_session_that_begins_and_ends_under_another_tool_leaves_it_working();

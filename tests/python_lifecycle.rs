@@ -5,21 +5,22 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use endstone_spark::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use endstone_spark::model::{Category, CodeId, CodeInfo, MonotonicNanos, PythonState};
-use endstone_spark::native::{Unwinder, current_modules_unwinder};
-use endstone_spark::python::{AttachError, Attribution, Runtime, attach};
+use endstone_spark::native::Unwinder;
+use endstone_spark::python::{Attribution, Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
-use interpreter::{Interpreter, Object};
+use interpreter::Object;
+use session::{detach, python, run, try_attach};
 
-static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 /// The time that audits are asked for with: far in the future, so that none comes too soon after the last.
 static AUDITS: AtomicU64 = AtomicU64::new(1 << 60);
 static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
@@ -27,21 +28,6 @@ static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
 /// The true names, and the ids and anchors of the shadow stack, if there was one.
 type Check = (Vec<String>, Option<Vec<(CodeId, u64)>>);
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
-
-fn try_attach() -> Result<Attribution, AttachError> {
-    PYTHON.get().unwrap().unlocked(|| {
-        let walk: Arc<Unwinder> = Arc::clone(UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder())));
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk)
-    })
-}
-
-fn detach(attribution: Attribution) {
-    PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap();
-}
-
-fn run(source: &str) {
-    PYTHON.get().unwrap().run(source);
-}
 
 fn table(attribution: &Attribution) -> HashMap<CodeId, CodeInfo> {
     attribution.freeze().into_iter().collect()
@@ -100,7 +86,7 @@ fn tampering_is_noticed_and_not_answered() {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while attribution.diagnostics().state == PythonState::Active {
         assert!(std::time::Instant::now() < deadline, "nobody noticed");
-        PYTHON.get().unwrap().unlocked(|| {
+        python().unlocked(|| {
             attribution.look_after();
             std::thread::sleep(std::time::Duration::from_millis(50));
         });
@@ -202,7 +188,7 @@ fn what_could_not_be_given_back_is_given_back_by_the_next() {
     run("work()");
     without_new_threads(|| {
         let refused = "no thread could be started";
-        let error = PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap_err();
+        let error = python().unlocked(|| attribution.detach()).unwrap_err();
         assert!(error.to_string().contains(refused), "{error}");
         assert_eq!(
             ShadowTable::global().read(current_tid(), &mut ReadBuffer::new()),
@@ -423,11 +409,11 @@ fn subinterpreters_are_left_alone_and_reported() {
 unsafe extern "C" fn ask(_module: Object, _nothing: Object) -> Object {
     AUDITS.fetch_add(1_000_000_000, Ordering::Relaxed);
     ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(AUDITS.load(Ordering::Relaxed)));
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
 unsafe extern "C" fn ask_not(_module: Object, _nothing: Object) -> Object {
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
 fn what_an_audit_costs() {
@@ -481,11 +467,11 @@ fn sessions_follow_each_other_on_busy_threads() {
 
 unsafe extern "C" fn begin(_module: Object, _nothing: Object) -> Object {
     *LATE.lock().unwrap() = Some(try_attach().unwrap());
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
-    let python = PYTHON.get().unwrap();
+    let python = python();
     let mut buffer = ReadBuffer::new();
     let shadow = match ShadowTable::global().read(current_tid(), &mut buffer) {
         ShadowRead::Frames { count, .. } => Some(
@@ -539,10 +525,9 @@ unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
     assert!(checks.len() - none >= 3 && anchored + unanchored > 10);
     // This thread holds the lock: the end runs right here.
     attribution.detach().unwrap();
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
-/// The child: runs only when the parent asked for it.
 fn an_id_that_others_freed_or_took_is_left_clean() {
     let attribution = try_attach().unwrap();
     run("M.free_tool_id(2)");
@@ -559,13 +544,13 @@ fn an_id_that_others_freed_or_took_is_left_clean() {
     run("M.set_events(2, 0)\nM.free_tool_id(2)");
 }
 
+/// The child: runs only when the parent asked for it.
 #[test]
 fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    let python = Interpreter::start(&library);
-    PYTHON.set(python).ok().unwrap();
+    let python = session::start(&library);
     python.add_function(c"begin", begin);
     python.add_function(c"check", check);
     python.add_function(c"check_lost", check);
@@ -604,7 +589,7 @@ fn child() {
         attach(
             Runtime::discover().unwrap(),
             ShadowTable::global(),
-            Arc::clone(UNWINDER.get().unwrap()) as Arc<Unwinder>
+            Arc::clone(session::unwinder()) as Arc<Unwinder>
         )
         .unwrap_err()
         .to_string()

@@ -5,20 +5,18 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Mutex;
 
 use endstone_spark::limits::{PYTHON_FRAMES, PYTHON_THREADS};
 use endstone_spark::model::{CodeId, PythonState, Tid};
-use endstone_spark::native::{Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Attribution, Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
-use interpreter::{Interpreter, Object};
-
-static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
+use interpreter::Object;
+use session::{detach, python, run, session};
 
 /// What each call of `look` found: the thread, the innermost code ids that are visible, and how many frames are hidden.
 type Seen = (Tid, Option<(Vec<CodeId>, u32)>);
@@ -33,26 +31,11 @@ unsafe extern "C" fn look(_module: Object, _nothing: Object) -> Object {
         ShadowRead::NoStack | ShadowRead::Torn => None,
     };
     SEEN.lock().unwrap().push((current_tid(), found));
-    PYTHON.get().unwrap().int(0)
+    python().int(0)
 }
 
 fn seen() -> Vec<Seen> {
     std::mem::take(&mut *SEEN.lock().unwrap())
-}
-
-fn session() -> Attribution {
-    PYTHON.get().unwrap().unlocked(|| {
-        let walk: Arc<Unwinder> = Arc::clone(UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder())));
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), walk).unwrap()
-    })
-}
-
-fn detach(attribution: Attribution) {
-    PYTHON.get().unwrap().unlocked(|| attribution.detach()).unwrap();
-}
-
-fn run(source: &str) {
-    PYTHON.get().unwrap().run(source);
 }
 
 fn only_six_events_are_used_and_only_during_a_session() {
@@ -159,8 +142,7 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    PYTHON.set(Interpreter::start(&library)).ok().unwrap();
-    PYTHON.get().unwrap().add_function(c"look", look);
+    session::start(&library).add_function(c"look", look);
     run(include_str!("programs/limits.py"));
     only_six_events_are_used_and_only_during_a_session();
     events_are_counted_by_kind();

@@ -5,27 +5,26 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
-
-use std::sync::Arc;
+#[path = "python/session.rs"]
+mod session;
 
 use endstone_spark::limits::CODE_OBJECTS;
 use endstone_spark::model::{Category, CodeInfo, PythonState};
-use endstone_spark::native::{Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Attribution, Runtime, attach};
+use endstone_spark::python::Attribution;
 use endstone_spark::shadow::ShadowTable;
 use interpreter::Interpreter;
 
-struct Session<'a> {
-    python: &'a Interpreter,
+struct Session {
+    python: &'static Interpreter,
     attribution: Attribution,
 }
 
-impl<'a> Session<'a> {
-    fn begin(python: &'a Interpreter, unwinder: &Arc<Unwinder>) -> Self {
-        let walk: Arc<Unwinder> = Arc::clone(unwinder);
-        let attribution =
-            python.unlocked(|| attach(Runtime::discover().unwrap(), ShadowTable::global(), walk).unwrap());
-        Session { python, attribution }
+impl Session {
+    fn begin() -> Self {
+        Session {
+            python: session::python(),
+            attribution: session::session(),
+        }
     }
 
     fn infos(&self) -> Vec<CodeInfo> {
@@ -45,11 +44,11 @@ impl<'a> Session<'a> {
     }
 
     fn end(self) {
-        self.python.unlocked(|| self.attribution.detach()).unwrap();
+        session::detach(self.attribution);
     }
 }
 
-fn every_shape_has_its_qualified_name_and_line(session: &Session<'_>) {
+fn every_shape_has_its_qualified_name_and_line(session: &Session) {
     session.python.run("shapes()");
     for (name, line) in [
         ("shapes", 9),
@@ -73,7 +72,7 @@ fn every_shape_has_its_qualified_name_and_line(session: &Session<'_>) {
     }
 }
 
-fn made_code_is_named_by_its_globals_and_shows_no_path(session: &Session<'_>) {
+fn made_code_is_named_by_its_globals_and_shows_no_path(session: &Session) {
     session.python.run("made()\ntwice()");
     assert_eq!(session.one("made_up.module", "by_exec").file, "<string>");
     assert_eq!(session.one("made_up.module", "<module>").first_line, 1);
@@ -89,7 +88,7 @@ fn made_code_is_named_by_its_globals_and_shows_no_path(session: &Session<'_>) {
     assert!(session.infos().iter().all(|info| info.module != "second"));
 }
 
-fn an_address_that_is_used_again_inherits_no_name(session: &Session<'_>) {
+fn an_address_that_is_used_again_inherits_no_name(session: &Session) {
     session.python.run("reuse()");
     for n in [0, 1, 1_500, 2_999] {
         session.one("reuse", &format!("short_lived_{n}"));
@@ -103,7 +102,7 @@ fn an_address_that_is_used_again_inherits_no_name(session: &Session<'_>) {
     assert_eq!(names.len(), 3_000);
 }
 
-fn frozen_modules_are_the_standard_librarys(session: &Session<'_>) {
+fn frozen_modules_are_the_standard_librarys(session: &Session) {
     session.python.run("frozen()");
     let hello = session.one("__hello__", "main");
     assert_eq!(
@@ -127,7 +126,7 @@ fn install(python: &Interpreter, root: &std::path::Path) {
     ));
 }
 
-fn zipped_modules_belong_to_their_distribution(session: &Session<'_>) {
+fn zipped_modules_belong_to_their_distribution(session: &Session) {
     session.python.run("work_in('zipped_shop')\nwork_in('zipped_helper')");
     let shop = session.one("zipped_shop", "work");
     assert_eq!(
@@ -152,7 +151,7 @@ fn zipped_modules_belong_to_their_distribution(session: &Session<'_>) {
     );
 }
 
-fn a_plugin_installed_in_place_is_a_plugin(session: &Session<'_>) {
+fn a_plugin_installed_in_place_is_a_plugin(session: &Session) {
     session.python.run("work_in('in_place')");
     let work = session.one("in_place", "work");
     assert_eq!(
@@ -161,14 +160,14 @@ fn a_plugin_installed_in_place_is_a_plugin(session: &Session<'_>) {
     );
 }
 
-fn a_module_that_is_loaded_again_keeps_its_names(session: &Session<'_>) {
+fn a_module_that_is_loaded_again_keeps_its_names(session: &Session) {
     session.python.run("work_in('in_place')\nreload_and_work('in_place')");
     // Two code objects, of which the same is said.
     session.one("in_place", "work");
 }
 
 /// The table of code objects is full: what is named keeps its name, nothing new is named, and the session says so.
-fn a_full_table_keeps_what_it_has_and_says_so(session: &Session<'_>) {
+fn a_full_table_keeps_what_it_has_and_says_so(session: &Session) {
     session.python.run(&format!("many({CODE_OBJECTS})\nafter_all()"));
     let diagnostics = session.attribution.diagnostics();
     let PythonState::Degraded(reason) = &diagnostics.state else {
@@ -192,13 +191,12 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    let python = Interpreter::start(&library);
+    let python = session::start(&library);
     python.run(include_str!("programs/names.py"));
-    let unwinder = Arc::new(current_modules_unwinder());
     let root = tempfile::tempdir().unwrap();
-    install(&python, root.path());
+    install(python, root.path());
 
-    let session = Session::begin(&python, &unwinder);
+    let session = Session::begin();
     every_shape_has_its_qualified_name_and_line(&session);
     made_code_is_named_by_its_globals_and_shows_no_path(&session);
     an_address_that_is_used_again_inherits_no_name(&session);
@@ -208,7 +206,7 @@ fn child() {
     assert_eq!(session.attribution.diagnostics().state, PythonState::Active);
     session.end();
 
-    let session = Session::begin(&python, &unwinder);
+    let session = Session::begin();
     a_module_that_is_loaded_again_keeps_its_names(&session);
     a_full_table_keeps_what_it_has_and_says_so(&session);
     session.end();

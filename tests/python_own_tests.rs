@@ -7,16 +7,17 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use endstone_spark::model::PythonState;
-use endstone_spark::native::{self, SamplerOptions, ThreadSelection, current_modules_unwinder};
-use endstone_spark::python::{Runtime, attach};
-use endstone_spark::shadow::ShadowTable;
-use interpreter::Interpreter;
+use endstone_spark::native::{self, SamplerOptions, ThreadSelection};
+use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
+use endstone_spark::sys::thread::current_tid;
+use interpreter::{Interpreter, Object};
 
 const MODULES: [&str; 6] = [
     "test_generators",
@@ -36,13 +37,13 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    let python = Interpreter::start(&library);
+    let python = session::start(&library);
     python.run(include_str!("programs/own_tests.py"));
     let modules = MODULES.join(" ");
     if std::env::var_os(SESSION).is_none() {
         python.run(&format!("run('{modules}')"));
     } else {
-        with_session(&python, &modules);
+        with_session(python, &modules);
     }
     println!("child is done");
 }
@@ -50,14 +51,12 @@ fn child() {
 fn with_session(python: &Interpreter, modules: &str) {
     // All of the tests' libraries are loaded before the unwinder looks at them.
     python.run(&format!("load('{modules}')"));
-    let runtime = Runtime::discover().unwrap();
-    let attribution = python.unlocked(|| {
-        let walk = Arc::new(current_modules_unwinder());
-        attach(runtime, ShadowTable::global(), walk).unwrap()
-    });
+    python.add_function(c"depth", depth);
+    assert_eq!(followed(), None, "no session, no stack");
+    let attribution = session::session();
     let options = SamplerOptions {
         interval_nanos: 2_000_000,
-        threads: ThreadSelection::Tids(vec![endstone_spark::sys::thread::current_tid()]),
+        threads: ThreadSelection::Tids(vec![current_tid()]),
         ignore_sleeping: false,
     };
     let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
@@ -65,12 +64,27 @@ fn with_session(python: &Interpreter, modules: &str) {
     python.run(&format!("run('{modules}')"));
     sampler.stop();
     reader.join().unwrap();
+    python.run("assert compared > 600 and not astray, (compared, astray)");
+    assert_eq!(followed(), Some(0), "all that was entered was left");
     let figures = attribution.diagnostics();
-    python.unlocked(|| attribution.detach()).unwrap();
+    session::detach(attribution);
     println!("{figures:?}");
     assert_eq!(figures.state, PythonState::Active);
     assert!(figures.audits.made > 20, "{:?}", figures.audits);
     assert_eq!(figures.audits.disagreed, 0, "{:?}", figures.audits);
+}
+
+/// Frames on this thread's shadow stack, if it has one.
+fn followed() -> Option<i64> {
+    match ShadowTable::global().read(current_tid(), &mut ReadBuffer::new()) {
+        ShadowRead::Frames { count, hidden } => Some(count as i64 + i64::from(hidden)),
+        ShadowRead::NoStack | ShadowRead::Torn => None,
+    }
+}
+
+/// The same for the program, -1 for none.
+unsafe extern "C" fn depth(_module: Object, _nothing: Object) -> Object {
+    session::python().int(followed().unwrap_or(-1))
 }
 
 /// Outcome by test. `None` when this CPython has no tests.

@@ -5,18 +5,17 @@
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Mutex;
 
 use endstone_spark::model::Tid;
-use endstone_spark::native::current_modules_unwinder;
-use endstone_spark::python::{Attribution, Runtime, attach};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
-use interpreter::{Interpreter, Object};
-
-static PYTHON: OnceLock<Interpreter> = OnceLock::new();
+use interpreter::Object;
+use session::{detach, python, session};
 
 /// Thread and number of Python frames on its shadow stack, as each call of `look` found it; `None` for no stack.
 static SEEN: Mutex<Vec<(Tid, Option<usize>)>> = Mutex::new(Vec::new());
@@ -29,14 +28,7 @@ unsafe extern "C" fn look(_module: Object, _arguments: Object) -> Object {
         ShadowRead::NoStack | ShadowRead::Torn => None,
     };
     SEEN.lock().unwrap().push((current_tid(), frames));
-    PYTHON.get().unwrap().int(0)
-}
-
-fn session() -> Attribution {
-    PYTHON.get().unwrap().unlocked(|| {
-        let unwinder = Arc::new(current_modules_unwinder());
-        attach(Runtime::discover().unwrap(), ShadowTable::global(), unwinder).unwrap()
-    })
+    python().int(0)
 }
 
 #[test]
@@ -44,8 +36,7 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    PYTHON.set(Interpreter::start(&library)).ok().unwrap();
-    let python = PYTHON.get().unwrap();
+    let python = session::start(&library);
     python.add_function(c"look", look);
     python.run(include_str!("programs/slots.py"));
     // Each session has another thread call first: the one that had the last place before.
@@ -67,7 +58,7 @@ fn child() {
                 "order {order}: {tid:?} has {frames:?} in {seen:?}"
             );
         }
-        python.unlocked(|| attribution.detach()).unwrap();
+        detach(attribution);
     }
     python.run("end()");
     println!("child is done");

@@ -12,6 +12,8 @@ mod frames;
 mod interpreter;
 #[path = "python/pythons.rs"]
 mod pythons;
+#[path = "python/session.rs"]
+mod session;
 #[path = "python/truth.rs"]
 mod truth;
 #[path = "python/verdict.rs"]
@@ -20,16 +22,17 @@ mod verdict;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::process::Command;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use endstone_spark::model::{CodeId, PythonState, StackEnd};
-use endstone_spark::native::{self, SamplerOptions, ThreadSelection, Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Attribution, Runtime, attach};
+use endstone_spark::native::{self, SamplerOptions, ThreadSelection};
+use endstone_spark::python::{Attribution, Runtime};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use frames::{Frame, Layout, identity};
 use interpreter::{Interpreter, Object};
+use session::python;
 use verdict::{Judge, Verdicts};
 
 /// One comparison: what the interpreter says, and what the shadow stack says.
@@ -42,8 +45,6 @@ struct Check {
     ordered: bool,
 }
 
-static PYTHON: OnceLock<Interpreter> = OnceLock::new();
-static UNWINDER: OnceLock<Arc<Unwinder>> = OnceLock::new();
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 
 /// Return addresses and stack pointers after the returns, from here outwards.
@@ -54,7 +55,7 @@ fn unwind_here(frames: &mut Vec<(u64, u64)>) {
     unsafe {
         std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) bp);
     }
-    assert_eq!(UNWINDER.get().unwrap().unwind(pc, sp, bp, frames), StackEnd::Root);
+    assert_eq!(session::unwinder().unwind(pc, sp, bp, frames), StackEnd::Root);
 }
 
 /// What the samples' judge reads in memory is what the public API says.
@@ -77,7 +78,7 @@ fn check_own_reading(python: &Interpreter, truth: &[(String, u32, u32)]) {
 }
 
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
-    let python = PYTHON.get().unwrap();
+    let python = python();
     let mut buffer = ReadBuffer::new();
     let read = ShadowTable::global().read(current_tid(), &mut buffer);
     let mut frames = Vec::new();
@@ -183,7 +184,7 @@ fn version(runtime: &Runtime) -> (u32, u32) {
 
 /// Finds out how this interpreter's frames lie in memory. Called with a code object by the function that it is of.
 unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
-    let python = PYTHON.get().unwrap();
+    let python = python();
     let version = version(&Runtime::discover().unwrap());
     // SAFETY: the lock is held; `co_qualname` is kept alive by the code object.
     let name = unsafe {
@@ -198,7 +199,7 @@ unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
 
 /// Samples of the calling thread are judged from now on, or no longer.
 unsafe extern "C" fn watch_me(_module: Object, wanted: Object) -> Object {
-    let python = PYTHON.get().unwrap();
+    let python = python();
     // SAFETY: the lock is held; the argument is a bool, which is an int.
     let (wanted, state) = unsafe {
         (
@@ -242,25 +243,20 @@ fn child() {
     let Some(library) = pythons::library_of_child() else {
         return;
     };
-    let python = Interpreter::start(&library);
-    PYTHON.set(python).ok().unwrap();
+    let python = session::start(&library);
     python.add_function(c"check", check);
     python.add_function_of_one(c"learn", learn);
     python.add_function_of_one(c"watch_me", watch_me);
-    add_through_cpp(&python);
+    add_through_cpp(python);
     python.run(include_str!("programs/truth.py"));
     python.run("learning()");
     // All libraries that the program needs are loaded before the unwinder looks at them.
     python.run(
         "import _asyncio, _json, _heapq, _bisect, _contextvars, _datetime, _struct, _random, _socket, select, math",
     );
-    let unwinder = UNWINDER.get_or_init(|| Arc::new(current_modules_unwinder()));
     let runtime = Runtime::discover().unwrap();
     for round in 1..=2 {
-        let attribution = python.unlocked(|| {
-            let walk: Arc<Unwinder> = Arc::clone(unwinder);
-            attach(runtime, ShadowTable::global(), walk).unwrap()
-        });
+        let attribution = session::session();
         println!(
             "{} round {round}: distances {:?}",
             runtime.version(),
@@ -276,7 +272,7 @@ fn child() {
             .map(|(id, info)| (id, info.qualified_name))
             .collect();
         let figures = attribution.diagnostics();
-        python.unlocked(|| attribution.detach()).unwrap();
+        session::detach(attribution);
         let (checks, wrong, entering) = judge(&names);
         println!(
             "{checks} checks, {} wrong, {entering} while entering; {figures:?}",

@@ -1,10 +1,5 @@
 //! Numbers, times and places as people read them.
 
-use std::path::{Path, PathBuf};
-
-use crate::limits;
-use crate::model::clean_text;
-
 /// `1,234,567`.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -67,16 +62,6 @@ pub(super) fn size(bytes: u64) -> String {
         1_024..1_048_576 => format!("{} KiB", bytes.div_ceil(1_024)),
         _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
     }
-}
-
-/// The path from the server's `plugins` folder on: what stands before it is nobody's business in chat.
-pub(super) fn place(path: &Path) -> String {
-    let parts: Vec<_> = path.components().collect();
-    let shown: PathBuf = match parts.iter().rposition(|part| part.as_os_str() == "plugins") {
-        Some(start) => parts.iter().skip(start).collect(),
-        None => path.file_name().map(PathBuf::from).unwrap_or_default(),
-    };
-    clean_text(&shown.to_string_lossy(), limits::COMMENT_CHARS)
 }
 
 #[cfg(test)]
@@ -154,15 +139,5 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
-    }
-
-    #[test]
-    fn places_begin_at_the_plugins_folder() {
-        assert_eq!(
-            place(Path::new("/home/me/server/plugins/spark/profiles/a.sparkprofile")),
-            "plugins/spark/profiles/a.sparkprofile"
-        );
-        assert_eq!(place(Path::new("/home/plugins/x/plugins/spark/a")), "plugins/spark/a");
-        assert_eq!(place(Path::new("/home/me/a.sparkprofile")), "a.sparkprofile");
     }
 }

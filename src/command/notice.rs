@@ -1,10 +1,10 @@
 //! What is told of work that took its time.
 
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
-use super::figures::{count, counted, interval, place, size};
+use super::figures::{count, counted, interval, size};
 use super::line::Line;
 use crate::limits;
-use crate::model::{PythonState, clean_text};
+use crate::model::{PythonState, clean_text, shown_path};
 use crate::session::Notice;
 
 /// What a notice says.
@@ -63,7 +63,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             viewer,
         } => Line::new()
             .good("Saved ")
-            .value(place(path))
+            .value(shown_path(path))
             .text(format!(
                 " ({}, {}). Drop the file onto ",
                 counted(*samples, "sample"),

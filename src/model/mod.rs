@@ -8,8 +8,10 @@ mod ids;
 mod loss;
 mod module;
 mod past_profile;
+mod place;
 mod retention;
 mod sample;
+mod statistics;
 mod threads;
 mod time;
 mod view;
@@ -23,8 +25,13 @@ pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use past_profile::{PastProfile, ProfilePlace};
+pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
+pub use statistics::{
+    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
+    SlowTicks, Statistics, Tick, Tps, WindowStatistics,
+};
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};
 pub use time::{MonotonicNanos, WallMillis};
 pub use view::{Grouping, View};

@@ -18,11 +18,12 @@
 //! | `watcher` | notice of the death of code objects |
 //! | `classify`, `layout`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
-//! | `attach` | start, freeze, stop |
+//! | `attach`, `attribution`, `detach` | start; what runs; stop |
 #![allow(unsafe_code)]
 
 mod api;
 mod attach;
+mod attribution;
 mod audit;
 mod calibrate;
 mod callbacks;
@@ -30,6 +31,7 @@ mod classify;
 mod codes;
 mod cold;
 mod context;
+mod detach;
 mod gil;
 mod layout;
 mod live;
@@ -39,5 +41,6 @@ mod text;
 mod watcher;
 
 pub use api::{Runtime, Unsupported};
-pub use attach::{AttachError, Attribution, attach};
+pub use attach::{AttachError, attach};
+pub use attribution::Attribution;
 pub use calibrate::StackWalk;

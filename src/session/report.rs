@@ -83,7 +83,7 @@ impl Saved {
 pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
         let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
-        export::make_room(&profiles, &path, settings.profile_folder_bytes);
+        export::make_room(&profiles, &path, settings.profile_folder_bytes());
         Ok(path)
     });
     match saved {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Settings;
+use super::keys::KEYS;
 use super::read::{Problem, read};
 use crate::limits;
 use crate::model::clean_text;
@@ -12,27 +13,18 @@ use crate::sys::PrivateDir;
 const NAME: &str = "config.toml";
 
 /// What is written when there is none: every setting, with its default.
-pub(super) const COMMENTED: &str = "\
-# Settings of the spark profiler. They are read when the server starts; this file is never changed by the plugin.
-
-# The page that shows profiles. Links begin with it.
-viewerUrl = \"https://spark.lucko.me\"
-
-# Where profiles are uploaded to (a server of the kind \"bytebin\"). http is accepted only for this machine: \"http://127.0.0.1:8080\".
-bytebinUrl = \"https://spark-usercontent.lucko.me\"
-
-# Results for a player who has left meanwhile go to the console and to all players who may use the profiler; true: to the console alone.
-disableResponseBroadcast = false
-
-# Follow Python functions: \"on\" or \"off\". Off, profiles show native frames only, and no Python function costs more while one is taken.
-pythonAttribution = \"on\"
-
-# Where separate debug files are looked for, to name functions of stripped files.
-debugFolder = \"/usr/lib/debug\"
-
-# Room for saved profiles, in MiB (16 to 1048576). When a new one is saved the oldest go.
-profileFolderMebibytes = 1024
-";
+fn commented() -> String {
+    let mut text = "# Settings of the spark profiler. They are read when the server starts; this file is never changed by the plugin.\n".to_owned();
+    for key in KEYS {
+        text.push_str(&format!(
+            "\n# {}\n{} = {}\n",
+            key.comment,
+            key.name,
+            key.kind.default_text()
+        ));
+    }
+    text
+}
 
 /// Settings and what was wrong with their file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +53,7 @@ pub fn load(folder: &Path) -> Loaded {
     let bytes = match folder.read(NAME, limits::SETTINGS_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
-            let written = folder.write_new([NAME.to_owned()], |file| file.write_all(COMMENTED.as_bytes()));
+            let written = folder.write_new([NAME.to_owned()], |file| file.write_all(commented().as_bytes()));
             return match written {
                 Ok(_) => Loaded {
                     settings: Settings::default(),
@@ -102,7 +94,7 @@ mod tests {
         let path = folder.join(NAME);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, COMMENTED);
+        assert_eq!(text, commented());
         assert_eq!(read(&text), (Settings::default(), Vec::new()));
 
         let own = "disableResponseBroadcast = true\nnonsense = 1\nviewerUrl = 3\n";

@@ -1,12 +1,11 @@
 //! From the file's text to settings.
 
-use std::path::{Path, PathBuf};
-
 use toml::de::{DeTable, DeValue};
 
 use super::Settings;
+use super::keys::KEYS;
 use crate::limits;
-use crate::model::{WebAddress, clean_text};
+use crate::model::clean_text;
 
 /// Something in the file that cannot be used. As text: one line for the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,17 +43,24 @@ pub(super) fn read(text: &str) -> (Settings, Vec<Problem>) {
             return (settings, vec![Problem { line, text }]);
         }
     };
-    let mut problems = Vec::new();
+    let mut wrong = Vec::new();
     for (key, value) in &table {
         if let Err(what) = set(&mut settings, key.get_ref(), value.get_ref()) {
-            problems.push(Problem {
-                line: line_of(text, key.span().start),
-                text: what,
-            });
+            wrong.push((key.span().start, what));
         }
     }
-    problems.sort_by_key(|problem| problem.line);
-    (settings, problems)
+    wrong.sort_unstable();
+    let more = wrong.len().saturating_sub(limits::SETTINGS_PROBLEMS);
+    wrong.truncate(limits::SETTINGS_PROBLEMS);
+    let told = wrong.into_iter().map(|(at, what)| Problem {
+        line: line_of(text, at),
+        text: what,
+    });
+    let rest = (more > 0).then(|| {
+        let lines = if more == 1 { "line" } else { "lines" };
+        Problem::of_file(format!("{more} more {lines} cannot be used."))
+    });
+    (settings, told.chain(rest).collect())
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -63,77 +69,17 @@ fn line_of(text: &str, offset: usize) -> usize {
 }
 
 /// Takes one key over, or says what is wrong with it.
-fn set(settings: &mut Settings, key: &str, value: &DeValue<'_>) -> Result<(), String> {
-    let wrong = |allowed: &str, default: &dyn std::fmt::Display| {
-        format!("{key} must be {allowed}. The default ({default}) is used for this run.")
+fn set(settings: &mut Settings, name: &str, value: &DeValue<'_>) -> Result<(), String> {
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+        return Err(format!(
+            "there is no setting \"{}\"; it is left alone.",
+            clean_text(name, limits::ECHO_CHARS)
+        ));
     };
-    match key {
-        "viewerUrl" => {
-            settings.viewer = address(value).map_err(|allowed| wrong(&allowed, &settings.viewer))?;
-        }
-        "bytebinUrl" => {
-            settings.bytebin = address(value).map_err(|allowed| wrong(&allowed, &settings.bytebin))?;
-        }
-        "disableResponseBroadcast" => {
-            settings.disable_response_broadcast = value.as_bool().ok_or_else(|| wrong("true or false", &"false"))?;
-        }
-        "pythonAttribution" => {
-            settings.python_attribution = switch(value).ok_or_else(|| wrong("\"on\" or \"off\"", &"\"on\""))?;
-        }
-        "debugFolder" => {
-            settings.debug_folder = folder(value).ok_or_else(|| {
-                wrong(
-                    "an absolute path like \"/usr/lib/debug\"",
-                    &settings.debug_folder.display(),
-                )
-            })?;
-        }
-        "profileFolderMebibytes" => {
-            settings.profile_folder_bytes = mebibytes(value).ok_or_else(|| {
-                wrong(
-                    &format!(
-                        "a whole number from {} to {}",
-                        limits::MIN_PROFILE_FOLDER_MEBIBYTES,
-                        limits::MAX_PROFILE_FOLDER_MEBIBYTES
-                    ),
-                    &(limits::PROFILE_FOLDER_BYTES >> 20),
-                )
-            })?;
-        }
-        _ => {
-            return Err(format!(
-                "there is no setting \"{}\"; it is left alone.",
-                clean_text(key, limits::ECHO_CHARS)
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn address(value: &DeValue<'_>) -> Result<WebAddress, String> {
-    let text = value.as_str().unwrap_or_default();
-    WebAddress::parse(text).map_err(|allowed| allowed.to_string())
-}
-
-fn switch(value: &DeValue<'_>) -> Option<bool> {
-    match value.as_str()? {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-fn folder(value: &DeValue<'_>) -> Option<PathBuf> {
-    let path = Path::new(value.as_str()?);
-    path.is_absolute().then(|| path.to_owned())
-}
-
-fn mebibytes(value: &DeValue<'_>) -> Option<u64> {
-    let number = value.as_integer().filter(|number| number.radix() == 10)?;
-    let number: u64 = number.as_str().parse().ok()?;
-    (limits::MIN_PROFILE_FOLDER_MEBIBYTES..=limits::MAX_PROFILE_FOLDER_MEBIBYTES)
-        .contains(&number)
-        .then_some(number << 20)
+    key.kind.set(settings, value).map_err(|allowed| {
+        let default = key.kind.default_text();
+        format!("{name} must be {allowed}. The default ({default}) is used for this run.")
+    })
 }
 
 #[cfg(test)]
@@ -149,36 +95,17 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_read() {
-        let (settings, problems) = read(
-            "viewerUrl = \"https://viewer.example/\"\n\
-             bytebinUrl = 'http://localhost:8080/x'\n\
-             disableResponseBroadcast = true\n\
-             pythonAttribution = \"off\"\n\
-             debugFolder = \"/opt/debug\"\n\
-             profileFolderMebibytes = 64 # small\n",
-        );
-        assert_eq!(problems, []);
-        assert_eq!(settings.viewer.page("k"), "https://viewer.example/k");
-        assert_eq!(settings.bytebin.page("post"), "http://localhost:8080/x/post");
-        assert!(settings.disable_response_broadcast && !settings.python_attribution);
-        assert_eq!(settings.debug_folder, Path::new("/opt/debug"));
-        assert_eq!(settings.profile_folder_bytes, 64 << 20);
-        assert_eq!(read(""), (Settings::default(), Vec::new()));
-    }
-
-    #[test]
     fn what_cannot_be_used_is_told_with_line_key_and_what_is_allowed() {
         for (text, told) in [
             (
                 "# one\nbytebinUrl = \"http://evil.example\"\n",
                 "plugins/spark/config.toml, line 2: bytebinUrl must be an https address: http is accepted only for this machine \
-                 (\"http://127.0.0.1:8080\", \"http://localhost\"). The default (https://spark-usercontent.lucko.me) is used for this run.",
+                 (\"http://127.0.0.1:8080\", \"http://localhost\"). The default (\"https://spark-usercontent.lucko.me\") is used for this run.",
             ),
             (
                 "viewerUrl = 7",
                 "plugins/spark/config.toml, line 1: viewerUrl must be an address like \"https://example.org\" or \
-                 \"https://example.org:8443/path\", without user name, ? or #. The default (https://spark.lucko.me) is used for this run.",
+                 \"https://example.org:8443/path\", without user name, ? or #. The default (\"https://spark.lucko.me\") is used for this run.",
             ),
             (
                 "pythonAttribution = true",
@@ -191,7 +118,12 @@ mod tests {
             (
                 "debugFolder = \"debug\"",
                 "plugins/spark/config.toml, line 1: debugFolder must be an absolute path like \"/usr/lib/debug\". \
-                 The default (/usr/lib/debug) is used for this run.",
+                 The default (\"/usr/lib/debug\") is used for this run.",
+            ),
+            (
+                "debugFolder = \"/usr/\\u0000lib\"",
+                "plugins/spark/config.toml, line 1: debugFolder must be an absolute path like \"/usr/lib/debug\". \
+                 The default (\"/usr/lib/debug\") is used for this run.",
             ),
             (
                 "\n\nbytebinURL = \"https://a.b\"",
@@ -227,6 +159,21 @@ mod tests {
         let (settings, problems) = read("pythonAttribution = 1\ndisableResponseBroadcast = true\n");
         assert!(settings.disable_response_broadcast && settings.python_attribution);
         assert_eq!(problems.len(), 1);
+    }
+
+    #[test]
+    fn many_problems_are_told_by_the_first_and_how_many_more_there_are() {
+        let text: String = (1..=7_000).map(|number| format!("key{number} = 1\n")).collect();
+        let told = problems(&text);
+        assert_eq!(told.len(), limits::SETTINGS_PROBLEMS + 1);
+        assert_eq!(
+            told[0],
+            "plugins/spark/config.toml, line 1: there is no setting \"key1\"; it is left alone."
+        );
+        assert_eq!(
+            told.last().unwrap(),
+            "plugins/spark/config.toml: 6990 more lines cannot be used."
+        );
     }
 
     #[test]

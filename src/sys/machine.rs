@@ -23,9 +23,15 @@ impl Machine {
             processor: processor(&text("/proc/cpuinfo")),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
-            uptime_millis: uptime_millis(&text("/proc/uptime"), &text("/proc/self/stat")).unwrap_or(0),
+            uptime_millis: process_uptime_millis().unwrap_or(0),
         }
     }
+}
+
+/// Milliseconds since the process was started.
+pub fn process_uptime_millis() -> Option<u64> {
+    let text = |path: &str| read_to_string(path).unwrap_or_default();
+    uptime_millis(&text("/proc/uptime"), &text("/proc/self/stat"))
 }
 
 fn processor(cpuinfo: &str) -> String {

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use cpp_demangle::Symbol;
 use endstone_spark::endstone::abi::{
-    CommandSenderSlots, CommandSlots, ControlBlockSlots, LoggerSlots, OfflinePlayerSlots, PermissibleSlots, Player,
-    PluginCommandSlots, PluginManagerSlots, SchedulerSlots, ServerSlots, TaskSlots, VtableSlots,
+    ActorSlots, ChunkSlots, CommandSenderSlots, CommandSlots, ControlBlockSlots, DimensionSlots, LevelSlots,
+    LoggerSlots, OfflinePlayerSlots, PermissibleSlots, Player, PlayerSlots, PluginCommandSlots, PluginManagerSlots,
+    SchedulerSlots, ServerSlots, TaskSlots, VtableSlots,
 };
 
 use super::released::Released;
@@ -52,6 +53,11 @@ fn the_runtime_emits_its_vtables_in_the_same_order() {
         ),
         (PermissibleSlots::TABLE, "_ZTVN8endstone4core14EndstonePlayerE"),
         (CommandSenderSlots::TABLE, "_ZTVN8endstone4core14EndstonePlayerE"),
+        (ActorSlots::TABLE, "_ZTVN8endstone4core14EndstonePlayerE"),
+        (PlayerSlots::TABLE, "_ZTVN8endstone4core14EndstonePlayerE"),
+        (LevelSlots::TABLE, "_ZTVN8endstone4core13EndstoneLevelE"),
+        (DimensionSlots::TABLE, "_ZTVN8endstone4core17EndstoneDimensionE"),
+        (ChunkSlots::TABLE, "_ZTVN8endstone4core13EndstoneChunkE"),
         (CommandSlots::TABLE, "_ZTVN8endstone7CommandE"),
         (PluginCommandSlots::TABLE, "_ZTVN8endstone13PluginCommandE"),
     ] {
@@ -61,6 +67,25 @@ fn the_runtime_emits_its_vtables_in_the_same_order() {
         &OfflinePlayerSlots::TABLE,
         "_ZTVN8endstone4core14EndstonePlayerE",
         Player::OFFLINE_PLAYER_OFFSET,
+    );
+}
+
+#[test]
+fn chunks_are_deleted_by_the_second_of_their_two_destructors() {
+    let released = Released::get();
+    for class in released.class("endstone::Chunk") {
+        let declared = class.methods.get(&0).expect("a virtual destructor");
+        assert!(
+            declared.symbol.is_empty() && declared.arguments.is_empty(),
+            "{declared:?}"
+        );
+        assert!(!class.methods.contains_key(&(ChunkSlots::DELETE.index as u64)));
+    }
+    let emitted = released.runtime.slots("_ZTVN8endstone4core13EndstoneChunkE", 0);
+    let names = &emitted[ChunkSlots::DELETE.index];
+    assert!(
+        names.iter().any(|name| name.ends_with("EndstoneChunkD0Ev")),
+        "{names:?}"
     );
 }
 

@@ -15,6 +15,24 @@ if executable := os.environ.get("SPARK_TEST_EXECUTABLE"):
     sys.executable = sys._base_executable = executable
 
 
+# Places where the shadow stack did not hold as many functions as ran, and how many were looked at.
+astray = []
+compared = 0
+
+
+def compare(place):
+    """With a session, `depth` tells how many functions are followed."""
+    global compared
+    if "depth" not in globals():
+        return
+    running, frame = 0, sys._getframe()
+    while frame:
+        running, frame = running + 1, frame.f_back
+    compared += 1
+    if depth() != running:
+        astray.append((place, depth(), running))
+
+
 class Result(unittest.TestResult):
     def __init__(self):
         super().__init__()
@@ -26,6 +44,11 @@ class Result(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
         self.outcomes.setdefault(test.id(), "passed")
+        compare("before " + test.id())
+
+    def stopTest(self, test):
+        compare("after " + test.id())
+        super().stopTest(test)
 
     def addError(self, test, error):
         super().addError(test, error)

@@ -19,12 +19,16 @@
 
 #[macro_use]
 mod slot;
+mod actor;
 mod alloc;
+mod chunk;
 mod command;
 mod console;
 mod description;
+mod dimension;
 mod function;
 mod hash_map;
+mod level;
 mod logger;
 mod message;
 mod permission;
@@ -39,16 +43,20 @@ mod shared_ptr;
 mod string;
 mod vector;
 
+pub use actor::{Actor, ActorSlots, Location};
 pub use alloc::{allocate, release};
+pub use chunk::{ChunkSlots, OwnedChunk};
 pub use command::{Command, CommandSlots, CommandVtable, PluginCommand, PluginCommandSlots};
 pub use console::ConsoleCommandSender;
 pub use description::{LoadOrder, PluginDescription};
+pub use dimension::{Dimension, DimensionSlots};
 pub use function::{CxxFunction, FunctionBaseSlots};
 pub use hash_map::CxxHashMap;
+pub use level::{ActorList, Level, LevelSlots};
 pub use logger::{LogLevel, Logger, LoggerSlots};
 pub use message::{Message, MessageKind, Translatable};
 pub use permission::{Permission, PermissionDefault};
-pub use player::{OfflinePlayerSlots, Player, UniqueId};
+pub use player::{OfflinePlayerSlots, Player, PlayerSlots, UniqueId};
 pub use plugin::{CommandExecutorSlots, Plugin, PluginBase, PluginSlots, PluginVtable};
 pub use plugin_manager::{PluginManager, PluginManagerSlots};
 pub use rtti::{RttiUnavailable, TypeInfo};
@@ -62,13 +70,18 @@ pub use vector::CxxVector;
 
 /// All slot tables, for the test that compares them with a released Endstone.
 pub const VTABLES: &[VtableSlots] = &[
+    ActorSlots::TABLE,
+    ChunkSlots::TABLE,
     CommandExecutorSlots::TABLE,
     CommandSenderSlots::TABLE,
     CommandSlots::TABLE,
+    DimensionSlots::TABLE,
     FunctionBaseSlots::TABLE,
+    LevelSlots::TABLE,
     LoggerSlots::TABLE,
     OfflinePlayerSlots::TABLE,
     PermissibleSlots::TABLE,
+    PlayerSlots::TABLE,
     PluginCommandSlots::TABLE,
     PluginManagerSlots::TABLE,
     PluginSlots::TABLE,
@@ -84,7 +97,10 @@ pub const LAYOUTS: &[ClassLayout] = &[
     CxxHashMap::LAYOUT,
     CxxString::LAYOUT,
     <CxxVector<CxxString>>::LAYOUT,
+    <CxxVector<OwnedChunk>>::LAYOUT,
+    Location::LAYOUT,
     Message::LAYOUT,
+    OwnedChunk::LAYOUT,
     Permission::LAYOUT,
     PluginBase::LAYOUT,
     PluginCommand::LAYOUT,

@@ -1,4 +1,4 @@
-//! `endstone::Player`, as far as it is needed to recognise one and to write to them.
+//! `endstone::Player`, as far as it is needed to recognise one, to write to them, and to ask for their ping.
 
 use std::marker::PhantomData;
 
@@ -9,6 +9,13 @@ vtable_slots! {
     /// Slots of `endstone::OfflinePlayer`, the second base class of `Player`.
     OfflinePlayerSlots of "endstone::OfflinePlayer" {
         GET_UNIQUE_ID = 3 "_ZNK8endstone13OfflinePlayer11getUniqueIdEv" () -> Pass::Registers(16);
+    }
+}
+
+vtable_slots! {
+    /// Slots of `endstone::Player` beyond those of `Mob`. Slot 110 and above are not in every 0.11.
+    PlayerSlots of "endstone::Player" {
+        GET_PING = 96 "_ZNK8endstone6Player7getPingEv" () -> Pass::Registers(8);
     }
 }
 
@@ -66,6 +73,12 @@ impl<'host> Player<'host> {
     /// The player's name.
     pub fn name(self) -> String {
         self.as_sender().name()
+    }
+
+    /// How long packets take to the player and back, in milliseconds, as the network measured it.
+    pub fn ping_millis(self) -> i64 {
+        // SAFETY: getPing takes nothing and returns `std::chrono::milliseconds`, one 64-bit number in a register.
+        unsafe { call!(self.as_ptr(), PlayerSlots::GET_PING; i64) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use super::console::ConsoleCommandSender;
+use super::level::Level;
 use super::player::{Player, UniqueId};
 use super::plugin_manager::PluginManager;
 use super::scheduler::Scheduler;
@@ -81,6 +82,12 @@ impl<'host> Server<'host> {
     pub fn console(self) -> Option<ConsoleCommandSender<'host>> {
         // SAFETY: the server owns its console sender and outlives `'host`; ConsoleCommandSender derives from CommandSender at offset 0.
         unsafe { ConsoleCommandSender::borrow(self.pointer(ServerSlots::GET_COMMAND_SENDER)) }
+    }
+
+    /// The world, once it is loaded.
+    pub fn level(self) -> Option<Level<'host>> {
+        // SAFETY: getLevel returns the level or null; the server owns it and it outlives `'host`.
+        unsafe { Level::borrow(self.pointer(ServerSlots::GET_LEVEL)) }
     }
 
     /// The player with this id, while online.

@@ -1,0 +1,178 @@
+//! The settings: what each means, what it is called in the file, what it may be, and what holds without it.
+//!
+//! A new one is a field of [`Settings`] with its default, and a row of [`KEYS`]. The file that is written, the reader and its messages are made from the
+//! row; the tests here hold the README's table to it, and do not compile until the new field is read by one of them.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use super::value::Kind;
+use crate::limits;
+use crate::model::WebAddress;
+
+/// The settings of this run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// The page that shows profiles.
+    pub viewer: WebAddress,
+    /// The server that takes uploads.
+    pub bytebin: WebAddress,
+    /// Results for somebody who has left go to the console alone.
+    pub disable_response_broadcast: bool,
+    /// Follow Python functions.
+    pub python_attribution: bool,
+    /// Where separate debug files are looked for.
+    pub debug_folder: PathBuf,
+    /// Most room for saved profiles, in MiB.
+    pub profile_folder_mebibytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            viewer: WebAddress::of_host("spark.lucko.me"),
+            bytebin: WebAddress::of_host("spark-usercontent.lucko.me"),
+            disable_response_broadcast: false,
+            python_attribution: true,
+            // Where Linux distributions keep them.
+            debug_folder: PathBuf::from("/usr/lib/debug"),
+            profile_folder_mebibytes: limits::PROFILE_FOLDER_BYTES >> 20,
+        }
+    }
+}
+
+impl Settings {
+    /// Most bytes of saved profiles that are kept.
+    pub fn profile_folder_bytes(&self) -> u64 {
+        self.profile_folder_mebibytes << 20
+    }
+}
+
+/// One setting as the file has it.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Its name in the file.
+    pub(super) name: &'static str,
+    /// What it may be, and where it goes.
+    pub(super) kind: Kind,
+    /// What the file says above it: what it means and what may be written, in an owner's words.
+    pub(super) comment: &'static str,
+}
+
+/// All of them, in the order of the file that is written.
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "viewerUrl",
+        kind: Kind::Address(|settings| &mut settings.viewer),
+        comment: "The page that shows profiles. Links begin with it.",
+    },
+    Key {
+        name: "bytebinUrl",
+        kind: Kind::Address(|settings| &mut settings.bytebin),
+        comment: "Where profiles are uploaded to (a server of the kind \"bytebin\"). http is accepted only for this machine: \"http://127.0.0.1:8080\".",
+    },
+    Key {
+        name: "disableResponseBroadcast",
+        kind: Kind::Truth(|settings| &mut settings.disable_response_broadcast),
+        comment: "Results for a player who has left meanwhile go to the console and to all players who may use the profiler; true: to the console alone.",
+    },
+    Key {
+        name: "pythonAttribution",
+        kind: Kind::Switch(|settings| &mut settings.python_attribution),
+        comment: "Follow Python functions: \"on\" or \"off\". Off, profiles show native frames only, and no Python function costs more while one is taken.",
+    },
+    Key {
+        name: "debugFolder",
+        kind: Kind::Folder(|settings| &mut settings.debug_folder),
+        comment: "Where separate debug files are looked for, to name functions of stripped files.",
+    },
+    Key {
+        name: "profileFolderMebibytes",
+        kind: Kind::Whole(PROFILE_FOLDER_MEBIBYTES, |settings| {
+            &mut settings.profile_folder_mebibytes
+        }),
+        comment: "Room for saved profiles, in MiB (16 to 1048576). When a new one is saved the oldest go.",
+    },
+];
+
+const PROFILE_FOLDER_MEBIBYTES: RangeInclusive<u64> =
+    limits::MIN_PROFILE_FOLDER_MEBIBYTES..=limits::MAX_PROFILE_FOLDER_MEBIBYTES;
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::read;
+    use super::*;
+
+    #[test]
+    fn every_setting_can_be_changed() {
+        let text = "viewerUrl = \"https://viewer.example/\"\n\
+                    bytebinUrl = 'http://localhost:8080/x'\n\
+                    disableResponseBroadcast = true\n\
+                    pythonAttribution = \"off\"\n\
+                    debugFolder = \"/opt/debug\"\n\
+                    profileFolderMebibytes = 64 # small\n";
+        let (settings, problems) = read(text);
+        assert_eq!(problems, []);
+        // All fields by name: a new one has to be added here.
+        let Settings {
+            viewer,
+            bytebin,
+            disable_response_broadcast,
+            python_attribution,
+            debug_folder,
+            profile_folder_mebibytes,
+        } = settings;
+        assert_eq!(viewer.page("k"), "https://viewer.example/k");
+        assert_eq!(bytebin.page("post"), "http://localhost:8080/x/post");
+        assert!(disable_response_broadcast);
+        assert!(!python_attribution);
+        assert_eq!(debug_folder, PathBuf::from("/opt/debug"));
+        assert_eq!(profile_folder_mebibytes, 64);
+        for key in KEYS {
+            assert!(text.contains(key.name), "{} has no test", key.name);
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_value_that_the_file_may_hold() {
+        for key in KEYS {
+            let line = format!("{} = {}", key.name, key.kind.default_text());
+            assert_eq!(read(&line), (Settings::default(), Vec::new()), "{line}");
+        }
+    }
+
+    #[test]
+    fn comments_name_the_values_that_are_allowed() {
+        for key in KEYS {
+            assert!(
+                !key.comment.contains('\n') && key.comment.ends_with('.'),
+                "{}",
+                key.name
+            );
+            let named: Vec<String> = match &key.kind {
+                Kind::Whole(range, _) => vec![range.start().to_string(), range.end().to_string()],
+                Kind::Switch(_) => vec!["\"on\" or \"off\"".to_owned()],
+                Kind::Truth(_) => vec!["true: ".to_owned()],
+                Kind::Address(_) | Kind::Folder(_) => Vec::new(),
+            };
+            for value in named {
+                assert!(key.comment.contains(&value), "{} says nothing of {value}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_readme_lists_every_setting_with_its_default_and_no_other() {
+        let readme = include_str!("../../README.md");
+        let rows: Vec<(&str, &str)> = readme
+            .lines()
+            .skip_while(|line| !line.starts_with("| setting | default |"))
+            .skip(2)
+            .map_while(|line| line.strip_prefix("| `")?.split_once("` | `"))
+            .map(|(name, rest)| (name, rest.split_once("` |").unwrap_or_default().0))
+            .collect();
+        let keys: Vec<(&str, String)> = KEYS.iter().map(|key| (key.name, key.kind.default_text())).collect();
+        let keys: Vec<(&str, &str)> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(rows, keys);
+    }
+}
