@@ -195,6 +195,7 @@ fn metadata() -> ProfileMetadata {
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),
         python: PythonDiagnostics::default(),
+        recovery: None,
     }
 }
 

@@ -447,3 +447,6 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
+
+/// Longest wait, when the plugin is disabled, for a recovery to notice it, in milliseconds. It looks between files; what it was naming is named again at the next start.
+pub const RECOVERY_END_MILLIS: u64 = 500;

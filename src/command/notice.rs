@@ -1,7 +1,7 @@
 //! What is told of work that took its time.
 
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
-use super::figures::{count, counted, interval, size};
+use super::figures::{count, counted, duration, interval, size};
 use super::line::Line;
 use crate::limits;
 use crate::model::{PythonState, clean_text, shown_path};
@@ -99,6 +99,43 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::Recovered {
+            path,
+            samples,
+            seconds,
+            unreadable,
+            viewer,
+        } => {
+            let line = Line::new()
+                .good("The server ended while the profiler ran; what it had sampled is saved: ")
+                .value(shown_path(path))
+                .text(format!(
+                    " ({} of {}, native frames only). Drop the file onto ",
+                    counted(*samples, "sample"),
+                    duration(*seconds)
+                ))
+                .value(viewer.clone())
+                .text(" to look at it.");
+            match unreadable {
+                0 => line,
+                count => line.text(format!(
+                    " {} of it could not be read in full and kept as .unreadable in plugins/spark/recovery.",
+                    if *count == 1 {
+                        "One file was".to_owned()
+                    } else {
+                        format!("{} were", counted(*count as u64, "file"))
+                    }
+                )),
+            }
+        }
+        Notice::NotRecovered(why) => Line::new().bad(format!(
+            "What the profiler had sampled when the server ended could not be recovered: {}.",
+            reason(why)
+        )),
+        Notice::NoJournal(why) => Line::new().bad(format!(
+            "A crash of the server would lose this session: {}. The profiler goes on.",
+            reason(why)
+        )),
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),

@@ -182,7 +182,9 @@ fn service(folder: PathBuf) -> (Service, Vec<String>) {
     let loaded = settings::load(&folder);
     let (past, damage) = ActivityLog::load(folder.clone());
     let problems = loaded.problems.iter().map(ToString::to_string).chain(damage).collect();
-    (Service::new(folder, loaded.settings, past), problems)
+    let service = Service::new(folder, loaded.settings, past);
+    service.recover();
+    (service, problems)
 }
 
 /// A worded notice.

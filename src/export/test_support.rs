@@ -100,6 +100,7 @@ pub fn metadata() -> ProfileMetadata {
             implementation: "CPython".to_owned(),
             ..PythonDiagnostics::default()
         },
+        recovery: None,
     }
 }
 

@@ -41,6 +41,8 @@ pub struct SessionHead {
     pub started_at: MonotonicNanos,
     /// The same by the calendar.
     pub started: WallMillis,
+    /// How long the server had run by then, in milliseconds.
+    pub server_uptime_millis: u64,
     /// Time between samples, in microseconds.
     pub interval_micros: u64,
     /// The thread that ticks.
@@ -96,6 +98,7 @@ impl SessionHead {
         );
         put(out, self.started_at.0);
         put_signed(out, self.started.0);
+        put(out, self.server_uptime_millis);
         put(out, self.interval_micros);
         put(out, self.server_thread.map_or(0, |tid| tid.get().max(0) as u64));
         if let Owner::Player { name, unique_id } = &self.owner {
@@ -135,6 +138,7 @@ impl SessionHead {
         let is = |bit: u64| flags & bit != 0;
         let started_at = MonotonicNanos(cursor.number()?);
         let started = WallMillis(cursor.signed()?);
+        let server_uptime_millis = cursor.number()?;
         let interval_micros = cursor.number()?;
         let server_thread = match i32::try_from(cursor.number()?).ok()? {
             0 => None,
@@ -160,6 +164,7 @@ impl SessionHead {
         Some(SessionHead {
             started_at,
             started,
+            server_uptime_millis,
             interval_micros,
             server_thread,
             all_threads: is(ALL_THREADS),
@@ -214,10 +219,11 @@ pub(super) fn text(cursor: &mut Cursor<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    pub(super) fn full() -> SessionHead {
+    fn full() -> SessionHead {
         SessionHead {
             started_at: MonotonicNanos(123_456_789_012),
             started: WallMillis(1_795_981_203_999),
+            server_uptime_millis: 86_400_000,
             interval_micros: 4_000,
             server_thread: Some(Tid::new(4_711)),
             all_threads: true,

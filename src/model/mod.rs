@@ -19,7 +19,9 @@ mod web_address;
 
 pub use clean::clean_text;
 pub use code::{Category, CodeInfo};
-pub use diagnostics::{AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics};
+pub use diagnostics::{
+    AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, RecoveryFigures, SamplerDiagnostics,
+};
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
 pub use loss::{Losses, SampleLoss};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::journal::Feed;
 use crate::model::{Module, PythonPart, Retention, Sample, SamplerDiagnostics};
 use crate::native::SampleSource;
 use crate::profile::{Forest, MergeStats, Merger, ThreadProfile, WindowClock};
@@ -77,11 +78,16 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(source: SampleSource, clock: WindowClock, retention: Retention) -> std::io::Result<Self> {
+    pub(super) fn start(
+        source: SampleSource,
+        clock: WindowClock,
+        retention: Retention,
+        feed: Option<Feed>,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, clock, retention, &shared)
+            move || run(source, clock, retention, feed, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -100,13 +106,16 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, shared: &Shared) {
+fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, mut feed: Option<Feed>, shared: &Shared) {
     let mut merger = Merger::new();
     let mut forest = Forest::new(retention);
     let mut figures = MergeFigures::default();
     let mut more = true;
     while more {
         more = source.drain(DRAIN_WAIT, &mut |sample| {
+            if let Some(feed) = &mut feed {
+                feed.sample(sample);
+            }
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
             let window = clock.window_at(sample.taken_at);
@@ -119,7 +128,13 @@ fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, share
             );
         });
         for (key, name) in source.take_ended() {
+            if let Some(feed) = &mut feed {
+                feed.ended(key, name.clone());
+            }
             forest.end(key, name);
+        }
+        if let Some(feed) = &mut feed {
+            feed.flush(|| source.modules(), |key| source.thread_name(key));
         }
         *shared.figures.lock() = figures;
     }

@@ -3,8 +3,11 @@
 mod aggregator;
 mod control;
 mod environment;
+mod journaling;
 mod python;
 mod recording;
+mod recover;
+mod replayed;
 mod report;
 mod service;
 mod ticks;

@@ -11,8 +11,10 @@ use parking_lot::Mutex;
 use super::aggregator::{Aggregated, Aggregator};
 use super::control::StartRequest;
 use super::python::PythonSide;
+use crate::journal::Feed;
 use crate::model::{
-    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, Retention, SamplerDiagnostics, ThreadChoice, Tid,
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, RecoveryFigures, Retention, SamplerDiagnostics,
+    ThreadChoice, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
@@ -53,6 +55,18 @@ pub(super) struct Recorded {
     pub(super) figures: Figures,
     pub(super) aggregated: Option<Aggregated>,
     pub(super) codes: Vec<(CodeId, CodeInfo)>,
+    /// Set when it was not this process that recorded it.
+    pub(super) recovered: Option<Recovered>,
+}
+
+/// What is known of a session of a process that is gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Recovered {
+    pub(super) figures: RecoveryFigures,
+    /// It ran the program that this process runs.
+    pub(super) same_executable: bool,
+    /// How old it was at the session's end, in milliseconds.
+    pub(super) uptime_millis: u64,
 }
 
 /// The parts that end with the session.
@@ -84,7 +98,12 @@ impl Recording {
     ///
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
-    pub(super) fn begin(request: StartRequest, server_thread: Tid, settings: &Settings) -> Result<Self, BeginError> {
+    pub(super) fn begin(
+        request: StartRequest,
+        server_thread: Tid,
+        settings: &Settings,
+        feed: Option<Feed>,
+    ) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
         let python = if settings.python_attribution {
             PythonSide::attach(table)
@@ -109,7 +128,7 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        let aggregator = match Aggregator::start(source, window_clock, RETENTION) {
+        let aggregator = match Aggregator::start(source, window_clock, RETENTION, feed) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
@@ -249,6 +268,7 @@ impl Recording {
             figures: last,
             aggregated,
             codes: python.codes,
+            recovered: None,
         }
     }
 }

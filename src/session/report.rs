@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::control::{Notice, Requester};
 use super::environment::Environment;
-use super::recording::Recorded;
+use super::recording::{Recorded, Recovered};
 use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
@@ -46,6 +46,7 @@ pub(super) fn make(
         user,
         samples,
         folded,
+        journal: None,
     }
 }
 
@@ -62,6 +63,11 @@ pub(super) struct Saved {
 }
 
 impl Saved {
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What is said of it.
     pub(super) fn notice(&self, viewer: &WebAddress) -> Notice {
         Notice::Saved {
@@ -80,9 +86,9 @@ impl Saved {
 }
 
 /// Writes a profile below the plugin's folder.
-pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
+pub(super) fn save(folder: &Path, unsaved: Unsaved, kind: Kind, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
-        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
+        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, kind)?;
         export::make_room(&profiles, &path, settings.profile_folder_bytes());
         Ok(path)
     });
@@ -114,14 +120,29 @@ fn metadata(
         brand: environment.server_name.clone(),
         selection: selection(recorded),
         view: recorded.request.view,
-        machine: Machine::read(),
+        machine: machine(recorded.recovered.as_ref()),
         ignore_sleeping: recorded.request.ignore_sleeping,
-        server_sha256: crate::symbol::executable_sha256(),
+        server_sha256: recorded
+            .recovered
+            .as_ref()
+            .is_none_or(|recovered| recovered.same_executable)
+            .then(crate::symbol::executable_sha256)
+            .flatten(),
         sources: environment.plugins.iter().map(source).collect(),
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,
         python: recorded.figures.python.clone(),
+        recovery: recorded.recovered.as_ref().map(|recovered| recovered.figures.clone()),
     }
+}
+
+/// The machine, with the age of the process that was sampled.
+fn machine(recovered: Option<&Recovered>) -> Machine {
+    let mut machine = Machine::read();
+    if let Some(recovered) = recovered {
+        machine.uptime_millis = recovered.uptime_millis;
+    }
+    machine
 }
 
 /// What spark's schema can say of it: a list of names it cannot, so those threads are named by their ids.

@@ -24,7 +24,9 @@ use super::control::{
     StartRequest, StopRequest,
 };
 use super::environment::Environment;
+use super::journaling::Journaling;
 use super::recording::Recording;
+use super::recover;
 use super::ticks::{TickClock, TickSample};
 use super::unsaved::Unsaved;
 use super::worker;
@@ -109,6 +111,7 @@ pub(super) struct Shared {
     pub(super) state: Mutex<State>,
     pub(super) wake: Condvar,
     pub(super) ticks: TickClock,
+    pub(super) journaling: Journaling,
     pub(super) environment: Mutex<Environment>,
     outgoing: Mutex<Vec<Outgoing>>,
 }
@@ -124,6 +127,9 @@ impl Shared {
     }
 }
 
+/// Name of the folder that holds journals, below the plugin's own.
+const RECOVERY: &str = "recovery";
+
 /// The profiler.
 #[derive(Debug)]
 pub struct Service {
@@ -135,6 +141,7 @@ impl Service {
     /// A profiler that keeps its files below `folder`. Touches no file and starts no thread. To be made on the server thread: reads the environment.
     pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
         let shared = Arc::new(Shared {
+            journaling: Journaling::new(folder.join(RECOVERY), settings.recovery),
             folder,
             settings,
             uploader: Uploader::from_environment(),
@@ -154,6 +161,12 @@ impl Service {
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
         self.shared.ticks.record(tick);
+        self.shared.journaling.tick(&tick);
+    }
+
+    /// Begins to make profiles of what crashes have left, on a thread of its own. What comes of it is told as ever.
+    pub fn recover(&self) {
+        recover::begin(&self.shared);
     }
 
     /// The settings of this run.
@@ -191,10 +204,12 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
-        match self.worker.lock().take() {
+        let ended = match self.worker.lock().take() {
             Some(worker) => worker.join_timeout(Duration::from_secs(limits::SHUTDOWN_SECONDS)),
             None => true,
-        }
+        };
+        self.shared.journaling.end();
+        ended
     }
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.

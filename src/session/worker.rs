@@ -10,6 +10,7 @@ use super::report;
 use super::service::{Ending, Order, Phase, Shared};
 use super::unsaved::Unsaved;
 use super::upload::{self, Sent};
+use crate::export::Kind;
 use crate::limits;
 use crate::model::{PastProfile, ProfilePlace, clean_text};
 use crate::sys::clock;
@@ -31,6 +32,7 @@ enum Wake {
     Displaced(Arc<Recording>),
     PythonLost(Requester, String),
     PythonDoubted(Requester, u64),
+    NoJournal(Requester, String),
     ShutDown,
     NothingLeft,
 }
@@ -52,6 +54,8 @@ pub(super) fn run(shared: &Shared) {
             by
         };
         shared.ticks.end();
+        // What is on disk stays there for the next start.
+        drop(shared.journaling.take());
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
 }
@@ -71,6 +75,7 @@ fn work(shared: &Shared) {
                 );
             }
             Wake::PythonDoubted(by, frames) => shared.send(&by, Notice::PythonDoubted(frames)),
+            Wake::NoJournal(by, why) => shared.send(&by, Notice::NoJournal(why)),
             Wake::PythonLost(by, why) => shared.send(&by, Notice::PythonLost(why)),
             Wake::ShutDown => end(shared, &Requester::Console, None),
             Wake::NothingLeft => return,
@@ -113,6 +118,9 @@ fn next(shared: &Shared) -> Wake {
         if let Some(why) = recording.python_loss_to_tell() {
             return Wake::PythonLost(recording.request().requested_by.clone(), why);
         }
+        if let Some(why) = shared.journaling.problem_to_tell() {
+            return Wake::NoJournal(recording.request().requested_by.clone(), why);
+        }
         shared.wake.wait_for(&mut state, left.min(LOOK_AFTER));
     }
 }
@@ -124,7 +132,10 @@ fn start(shared: &Shared, request: StartRequest) {
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
-    match Recording::begin(request, server_thread, &shared.settings) {
+    let feed = shared
+        .journaling
+        .begin(&request, server_thread, &shared.environment.lock().clone());
+    match Recording::begin(request, server_thread, &shared.settings, feed) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             let figures = recording.figures();
@@ -137,6 +148,7 @@ fn start(shared: &Shared, request: StartRequest) {
             shared.send(&by, notice);
         }
         Err(error) => {
+            shared.journaling.cancel();
             shared.state.lock().phase = Phase::Idle;
             shared.send(&by, Notice::StartFailed(error.to_string()));
         }
@@ -167,6 +179,8 @@ fn stop(shared: &Shared, request: &StopRequest) {
         Some(ToEnd::Session(recording)) => {
             let recorded = recording.finish();
             let ticks = shared.ticks.end();
+            // Without trees (a bug of ours) the journal has more to tell than the profile: it is left for the next start.
+            let journal = shared.journaling.take().filter(|_| recorded.aggregated.is_some());
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
             }
@@ -177,10 +191,11 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 },
             );
             let environment = shared.environment.lock().clone();
-            let made = report::make(recorded, ticks, &environment, &shared.settings, request.comment.clone());
+            let mut made = report::make(recorded, ticks, &environment, &shared.settings, request.comment.clone());
             if made.folded > 0 {
                 shared.send(by, Notice::Folded { frames: made.folded });
             }
+            made.journal = journal.map(Box::new);
             Some(made)
         }
         Some(ToEnd::Unsaved) => None,
@@ -218,6 +233,7 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
         match upload::send(shared, by, &next) {
             Sent::Done(link) => {
                 remember(shared, by, &next, ProfilePlace::Link(link.clone()));
+                next.discard_journal();
                 shared.send(by, Notice::Uploaded { link });
             }
             Sent::Failed(reason) => {
@@ -237,7 +253,14 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
             }
             Sent::Dropped(by) => {
                 // This one goes, and the one of the session that was ended; nothing was said of the others.
-                left.extend(waiting.filter(|(other, _)| *other < kept).map(|(_, other)| other));
+                next.discard_journal();
+                for (other, mut profile) in waiting {
+                    if other < kept {
+                        left.push(profile);
+                    } else {
+                        profile.discard_journal();
+                    }
+                }
                 shared.send(&by, Notice::Cancelled);
                 let mut state = shared.state.lock();
                 if state.shutting_down {
@@ -253,7 +276,7 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
 }
 
 /// Adds a profile to the list of past ones. That it could not be written is no reason to worry anybody who has the profile.
-fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePlace) {
+pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePlace) {
     let now = clock::wall();
     let entry = PastProfile {
         time: now.0,
@@ -276,10 +299,11 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
     let mut waiting = waiting.into_iter();
     while let Some(next) = waiting.next() {
         shared.send(by, Notice::Writing);
-        match report::save(&shared.folder, next, &shared.settings) {
-            Ok(saved) => {
+        match report::save(&shared.folder, next, Kind::Asked, &shared.settings) {
+            Ok(mut saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
                 shared.send(by, saved.notice(&shared.settings.viewer));
+                saved.profile.discard_journal();
             }
             Err(failed) => {
                 let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();
@@ -306,8 +330,12 @@ fn cancel(shared: &Shared, by: &Requester) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
             shared.ticks.end();
+            shared.journaling.cancel();
         }
-        Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),
+        Some(ToEnd::Unsaved) => {
+            let waiting = std::mem::take(&mut shared.state.lock().unsaved);
+            waiting.into_iter().for_each(|mut profile| profile.discard_journal());
+        }
         None => return,
     }
     shared.state.lock().phase = Phase::Idle;
