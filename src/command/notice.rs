@@ -118,13 +118,11 @@ pub fn answer_notice(notice: &Notice) -> Line {
                 .text(" to look at it.");
             match unreadable {
                 0 => line,
+                1 => line.text(
+                    " One file of it could not be read in full; it is kept as .unreadable in plugins/spark/recovery.",
+                ),
                 count => line.text(format!(
-                    " {} of it could not be read in full and kept as .unreadable in plugins/spark/recovery.",
-                    if *count == 1 {
-                        "One file was".to_owned()
-                    } else {
-                        format!("{} were", counted(*count as u64, "file"))
-                    }
+                    " {count} files of it could not be read in full; they are kept as .unreadable in plugins/spark/recovery."
                 )),
             }
         }

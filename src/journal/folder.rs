@@ -40,7 +40,8 @@ pub enum OpenError {
 pub struct SessionId(u64);
 
 impl SessionId {
-    pub(super) const fn new(number: u64) -> Self {
+    /// The session with this number, which names of files give in hexadecimal.
+    pub const fn new(number: u64) -> Self {
         SessionId(number)
     }
 

@@ -179,14 +179,19 @@ impl Replay {
                 }
             };
             was_damaged = false;
-            match Kind::of(kind).map(|kind| self.take(kind, Cursor(body), show)) {
-                Some(Some(true)) => report.records += 1,
-                Some(Some(false)) => report.damaged += 1,
-                Some(None) => {
+            let Some(kind) = Kind::of(kind) else {
+                report.unknown += 1;
+                continue;
+            };
+            match self.take(kind, Cursor(body), show) {
+                Some(true) => report.records += 1,
+                Some(false) => report.damaged += 1,
+                None => {
                     report.damaged += 1;
-                    self.threads.forget_stacks();
+                    if kind == Kind::Samples {
+                        self.threads.forget_stacks();
+                    }
                 }
-                None => report.unknown += 1,
             }
         }
     }

@@ -13,12 +13,9 @@ use crate::sys::PrivateDirError;
 /// Why nothing more is written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
-    /// A new file could not be made.
+    /// A file could not be made or written to.
     #[error(transparent)]
-    Folder(#[from] PrivateDirError),
-    /// A file could not be written to.
-    #[error("{0}")]
-    File(io::Error),
+    File(#[from] PrivateDirError),
     /// More segments than a journal can number.
     #[error("the journal has too many segments")]
     TooMany,
@@ -57,7 +54,9 @@ impl Segments {
 
     /// Writes whole records.
     pub(super) fn write(&mut self, records: &[u8]) -> Result<(), WriteError> {
-        self.file.write_all(records).map_err(WriteError::File)?;
+        if let Err(error) = self.file.write_all(records) {
+            return Err(failed(&self.folder, self.session, self.sequence, error));
+        }
         self.bytes += records.len() as u64;
         Ok(())
     }
@@ -90,6 +89,13 @@ impl Segments {
 fn create(folder: &RecoveryFolder, session: SessionId, sequence: u32) -> Result<File, WriteError> {
     let mut file = folder.dir().create(&segment_name(session, sequence))?;
     let header = Header { session, sequence };
-    file.write_all(&header.encode()).map_err(WriteError::File)?;
-    Ok(file)
+    match file.write_all(&header.encode()) {
+        Ok(()) => Ok(file),
+        Err(error) => Err(failed(folder, session, sequence, error)),
+    }
+}
+
+fn failed(folder: &RecoveryFolder, session: SessionId, sequence: u32, error: io::Error) -> WriteError {
+    let path = folder.dir().path().join(segment_name(session, sequence));
+    WriteError::File(PrivateDirError::new(&path, error))
 }

@@ -143,3 +143,20 @@ fn records_of_a_kind_that_is_not_known_are_passed_over() {
         (120, 1, 0)
     );
 }
+
+/// Small journals of version 1, kept: whoever changes the format must go on reading them.
+#[test]
+fn kept_journals_are_read_by_both_readers() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal_corpus");
+    let mut dropped = 0;
+    for file in files(&folder, ".journal") {
+        let bytes = std::fs::read(&file).unwrap();
+        let counts = independent::count(&bytes);
+        let seen = read(SessionId::new(counts.session), counts.sequence, &bytes);
+        assert_as_counted(&seen, &counts, &file.display().to_string());
+        assert_eq!(seen.reports[0].records, counts.records);
+        assert!(counts.samples > 0);
+        dropped += seen.dropped;
+    }
+    assert!(dropped > 0);
+}

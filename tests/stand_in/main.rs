@@ -7,11 +7,14 @@ mod bytebin;
 mod command_lines;
 mod commands;
 mod console;
+#[path = "../journal/independent.rs"]
+mod independent;
 mod lifecycle;
 mod owners;
 mod privacy;
 mod profiles;
 mod pythons;
+mod recovery;
 mod roots;
 mod sources;
 mod threads;

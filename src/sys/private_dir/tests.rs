@@ -1,6 +1,7 @@
 //! What a private folder promises.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
