@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Tells the build in memory from the one on disk after a reload.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id=sha1");
 
-    let schema = protox::compile(["spark_sampler.proto"], ["proto"])?;
+    let schema = protox::compile(["spark_sampler.proto", "spark_health.proto"], ["proto"])?;
     prost_build::Config::new()
         // Maps in key order: the same profile gives the same bytes.
         .btree_map(["."])

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use endstone_spark::export::{self, Creator, NativeNames, ProfileMetadata, ThreadSelection};
+use endstone_spark::export::{self, Creator, NativeNames, ProfileMetadata, ServerReport, ThreadSelection};
 use endstone_spark::limits;
 use endstone_spark::model::{
     BuildId, CodeId, Module, ModuleId, MonotonicNanos, NativeFrame, PythonDiagnostics, PythonEntry, PythonPart, Sample,
@@ -16,7 +16,6 @@ use endstone_spark::model::{
 };
 use endstone_spark::profile::{FrameKey, MergeStats, Merger, Snapshot, ThreadProfile, Tree, WindowClock};
 use endstone_spark::symbol::{Symbolizer, executable_sha256};
-use endstone_spark::sys::Machine;
 
 const SERVER: ThreadKey = ThreadKey {
     tid: Tid::new(1),
@@ -183,14 +182,12 @@ fn metadata() -> ProfileMetadata {
         interval_micros: 4_000,
         ticks: 72_000,
         comment: String::new(),
-        endstone_version: "0.11.14".to_owned(),
-        minecraft_version: "1.26.0".to_owned(),
-        brand: "Endstone".to_owned(),
+        server: ServerReport::default(),
         selection: ThreadSelection::All,
         view: View::default(),
-        machine: Machine::default(),
         ignore_sleeping: false,
         server_sha256: None,
+        slow_ticks: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),

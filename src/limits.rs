@@ -58,6 +58,10 @@ pub const NESTED_REGISTRATIONS: u32 = 4;
 /// give it away for this long profiles natively.
 pub const INTERPRETER_LOCK_SECONDS: u64 = 20;
 
+/// How long work with the interpreter's lock is waited for once the interpreter has begun to end, in milliseconds. It takes some; a thread that lost the lock in
+/// the middle never gets it again.
+pub const ENDING_WORK_MILLIS: u64 = 1_000;
+
 /// Seconds to wait for Python work of a session's start or end once it has the interpreter's lock.
 pub const INTERPRETER_WORK_SECONDS: u64 = 60;
 
@@ -71,6 +75,17 @@ pub const ANCHOR_DISTANCE: u64 = 16_384;
 /// Shortest time between two audits of one thread's shadow stack, in nanoseconds: at ten a second of some 10 to 50 microseconds each they
 /// cost less than a thousandth of the thread's time.
 pub const AUDIT_NANOS: u64 = 100_000_000;
+
+/// Audits of one thread that find a wrong frame before the thread is shown natively: one is an accident that was mended, several say that its events do not
+/// tell what runs.
+pub const AUDIT_DISAGREEMENTS: u8 = 3;
+
+/// Most of a stack that is looked at for a greenlet's beginning without unwinding, in bytes: some ten times what the deepest servers' stacks take;
+/// reading it takes as long as unwinding does.
+pub const SCANNED_STACK_BYTES: u64 = 65_536;
+
+/// Names that are kept of threads that swap stacks.
+pub const SWAPPING_THREADS: usize = 8;
 
 /// Enter events after an audit that are looked at in search of one that tells where frames stand that ran before their thread was seen. An event
 /// loop comes back to its outermost functions within a few dozen calls; more would slow a thread whose frames cannot be placed.
@@ -129,6 +144,21 @@ pub const UNLOADED_MODULES: usize = 64;
 
 /// Most bytes read of one run of notes in search of the build id. It stands in the first hundred.
 pub const NOTE_BYTES: usize = 64 << 10;
+
+/// Longest `--only-ticks-over` in milliseconds: a server that does not tick for a minute is killed by its watchdog.
+pub const MAX_TICK_MILLIS: u64 = 60_000;
+
+/// Samples that wait for the end of their tick. At 4 ms that is a tick of 17 minutes on one thread, of 10 seconds on a hundred; 80 bytes each.
+pub const WAITING_SAMPLES: usize = 262_144;
+
+/// Frames of the stacks of these samples, 16 bytes each: 32 MB. A stack that repeats counts once.
+pub const WAITING_FRAMES: usize = 2_000_000;
+
+/// Slow ticks that are remembered for samples that come later than their tick's end is known. An answer takes a second at most ([`ANSWER_NANOS`]).
+pub const SLOW_TICKS: usize = 1_024;
+
+/// Ends of ticks that wait for the aggregator, which fetches them four times a second.
+pub const TICK_ENDS: usize = 4_096;
 
 /// Tick durations kept per window for its median: a minute at 20 ticks per second, and room for servers that catch up after a stall.
 pub const WINDOW_TICKS: usize = 2_400;
@@ -420,6 +450,29 @@ pub const RECOVERY_ATTEMPTS: u32 = 3;
 
 /// Longest wait for the last bytes of a journal when its session ends, in milliseconds.
 pub const JOURNAL_END_MILLIS: u64 = 1_000;
+/// Entities that are looked at in one tick, where a profile or a report wants to know what they are. Kind and place of one take a microsecond at most, so this is
+/// half a hundredth of a tick.
+pub const SURVEYED_ENTITIES_PER_TICK: usize = 256;
+
+/// Entities of one dimension that are looked at. With [`SURVEYED_ENTITIES_PER_TICK`] they take two seconds; a server with more has other troubles, and what these
+/// are says which. The others are counted.
+pub const SURVEYED_ENTITIES: usize = 10_240;
+
+/// Loaded chunks of one dimension whose places are kept: 8 bytes each. Two hundred players who are far from each other have as many. The others are counted.
+pub const SURVEYED_CHUNKS: usize = 65_536;
+
+/// Dimensions that are looked at. The game has three.
+pub const SURVEYED_DIMENSIONS: usize = 16;
+
+/// Longest wait for the server thread to look at the world, in milliseconds. It takes a tick or two for each dimension, and one for every
+/// [`SURVEYED_ENTITIES_PER_TICK`] entities; a server that is that slow has its profile without.
+pub const SURVEY_WAIT_MILLIS: u64 = 10_000;
+
+/// Minutes whose counts of players, entities and chunks are kept: those of the longest session ([`MAX_TIMEOUT_SECONDS`]).
+pub const COUNTED_MINUTES: usize = 1_441;
+
+/// Largest `server.properties` that is read, in bytes: the game's own has some 8,000.
+pub const SERVER_PROPERTIES_BYTES: u64 = 256 << 10;
 /// How far back statistics reach, in seconds: the longest time that spark gives figures for.
 pub const HISTORY_SECONDS: u64 = 900;
 
@@ -450,3 +503,10 @@ pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
 
 /// Longest wait, when the plugin is disabled, for a recovery to notice it, in milliseconds. It looks between files; what it was naming is named again at the next start.
 pub const RECOVERY_END_MILLIS: u64 = 500;
+/// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
+pub const FIRST_READING_MILLIS: u64 = 3_000;
+/// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
+pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
+
+/// Largest threshold of the tick monitor, in percent or milliseconds: more than any tick that a server survives.
+pub const MOST_THRESHOLD: f64 = 1e6;

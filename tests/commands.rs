@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use command_lines::*;
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
-    Grouping, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, ThreadChoice,
-    ThreadNames, WallMillis,
+    Grouping, PastKind, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics,
+    SlowTicks, Statistics, ThreadChoice, ThreadNames, TickFigures, WallMillis,
 };
 use endstone_spark::session::{
-    Control, Destination, Ended, ExportStep, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
+    StopRequest,
 };
 
 /// What the session answers, and what it was asked for.
@@ -43,6 +44,9 @@ impl Control for Session {
         if request.ignore_sleeping {
             asked += " awake";
         }
+        if let Some(millis) = request.only_ticks_over_millis {
+            asked += &format!(" over {millis}");
+        }
         match (request.view.grouping, request.view.show_interpreter) {
             (Grouping::ByPool, false) => {}
             (grouping, show_interpreter) => asked += &format!(" {grouping:?} {show_interpreter}"),
@@ -68,6 +72,17 @@ impl Control for Session {
         self.answer("cancel".to_owned())?;
         Ok(self.ended.unwrap_or(Ended::Session))
     }
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+    fn toggle_monitor(&self, slow: SlowTicks, _by: &Requester) -> MonitorChange {
+        self.asked.borrow_mut().push(format!("monitor {slow:?}"));
+        MonitorChange::Started(slow)
+    }
+    fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
+        self.answer("report health".to_owned())
+    }
+
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
         (WallMillis(1_000_000_000), self.past.clone())
     }
@@ -230,6 +245,7 @@ fn running() -> RunningInfo {
             ..PythonDiagnostics::default()
         },
         sampler: SamplerDiagnostics::default(),
+        slow_ticks: None,
         started_by: Requester::Console,
         timeout_left_seconds: None,
     }
@@ -287,6 +303,23 @@ fn info_shows_the_running_session() {
 }
 
 #[test]
+fn info_says_how_many_ticks_were_slow() {
+    let ticks = |kept, longest_nanos| {
+        info(|running| {
+            let figures = TickFigures {
+                seen: 2_400,
+                kept,
+                longest_nanos,
+                ..TickFigures::default()
+            };
+            running.slow_ticks = Some((60, figures));
+        })
+    };
+    assert!(ticks(7, 203_456_789).ends_with("\n    Ticks over 60 ms: 7 of 2,400, the longest took 203.456 ms."));
+    assert!(ticks(0, 0).ends_with("\n    Ticks over 60 ms: 0 of 2,400."));
+}
+
+#[test]
 fn info_says_how_far_python_frames_can_be_trusted() {
     let audited = |made, disagreed| {
         info(|running| {
@@ -341,8 +374,14 @@ fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
     assert_eq!(
         with(waiting),
         "[⚡] The profiler is not running. Start it with /spark profiler start.\n    \
-         Not saved yet: 2 profiles. Try again with /spark profiler stop."
+         Not saved yet: 2 earlier profiles. Try again with /spark profiler stop."
     );
+    let both = SessionInfo {
+        running: Some(running()),
+        unsaved: 1,
+        ..SessionInfo::default()
+    };
+    assert!(with(both).ends_with("\n    Not saved yet: 1 earlier profile, tried again when this session is stopped."),);
 }
 
 #[test]
@@ -438,6 +477,7 @@ fn what_is_stopped_or_thrown_away_is_said() {
 /// A list of `count` profiles, the newest a minute old and each an hour older than the one before.
 fn past(count: i64) -> Session {
     let entry = |number: i64| PastProfile {
+        kind: PastKind::Profile,
         time: 1_000_000_000 - 60_000 - number * 3_600_000,
         user: "§cStev\u{7}e".to_owned(),
         seconds: 125,
@@ -506,6 +546,19 @@ fn each_permission_covers_its_part() {
     assert_eq!(said(list, "activity"), (NOTHING_YET.to_owned(), 0));
     for line in ["profiler start", "profiler stop", "profiler info", "profiler cancel"] {
         assert_eq!(said(list, line), (profiler.clone(), 0), "{line}");
+    }
+    for (permission, line) in [
+        ("spark.tps", "tps"),
+        ("spark.health", "health"),
+        ("spark.ping", "ping"),
+        ("spark.tickmonitor", "tickmonitor"),
+    ] {
+        let refusal = format!("[⚡] This needs the permission {permission} or endstone.command.spark.");
+        assert_eq!(said(own, line), (refusal, 0));
+        for granted in [permission, "endstone.command.spark"] {
+            let (text, _) = said(&[granted], line);
+            assert!(!text.contains("permission"), "{granted}: {text}");
+        }
     }
     let all = &["endstone.command.spark"][..];
     assert_eq!(said(all, "profiler cancel"), (CANCELLED.to_owned(), 1));

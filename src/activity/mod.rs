@@ -170,11 +170,13 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::model::PastKind;
 
     const DAY: i64 = 86_400_000;
 
     fn entry(time: i64, place: ProfilePlace) -> PastProfile {
         PastProfile {
+            kind: PastKind::Profile,
             time,
             user: "Steve".to_owned(),
             seconds: 60,

@@ -125,6 +125,7 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
         Refusal::ServerThreadUnknown => {
             Line::new().bad("The server has not ticked yet. Try again when it has finished starting.")
         }
+        Refusal::HealthAlready => Line::new().bad("A health report is being made already."),
         Refusal::ShuttingDown => Line::new().bad("The plugin is being disabled."),
         Refusal::NoThread(why) => Line::new().bad(format!(
             "The system gives the profiler no thread to work on: {}.",

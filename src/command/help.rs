@@ -13,8 +13,8 @@ pub(super) fn help() -> Vec<Line> {
             "start sampling the server thread",
         ),
         entry(
-            "... start [--thread NAME]... [--regex] [--ignore-sleeping]",
-            "other threads (* for all, with --regex by pattern); leave out waiting",
+            "... start [--thread NAME]... [--regex] [--ignore-sleeping] [--only-ticks-over MS]",
+            "other threads (* for all, with --regex by pattern); leave out waiting; keep slow ticks only",
         ),
         entry(
             "... start [--not-combined] [--combine-all] [--show-interpreter]",
@@ -30,6 +30,23 @@ pub(super) fn help() -> Vec<Line> {
         ),
         entry("/spark profiler info", "show how the profiler is doing"),
         entry("/spark profiler cancel", "stop, and throw the samples away"),
+        entry(
+            "/spark tps",
+            "show ticks per second, how long ticks take, and the processors",
+        ),
+        entry(
+            "/spark health [--memory] [--network]",
+            "the same with memory, disk, system and network",
+        ),
+        entry(
+            "/spark health --upload",
+            "send a report of it to the viewer and get a link",
+        ),
+        entry("/spark ping [--player NAME]", "show how long players' packets take"),
+        entry(
+            "/spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]",
+            "tell of slow ticks; again to stop",
+        ),
         entry("/spark activity [--page N]", "list past profiles"),
     ]
 }

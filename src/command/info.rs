@@ -3,36 +3,48 @@
 use super::answer::{START, STOP, name, reason, step};
 use super::figures::{count, counted, duration, interval, share};
 use super::line::Line;
+use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
 use crate::session::{Requester, RunningInfo, SessionInfo};
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
-    let Some(running) = &info.running else {
-        let mut lines = vec![if let Some(exporting) = info.exporting {
-            Line::new().text(format!("The last profile is not done yet: {}.", step(exporting)))
-        } else if info.starting {
-            Line::new().text("The profiler is starting.")
-        } else {
-            Line::new()
-                .text("The profiler is not running. Start it with ")
-                .value(START)
-                .text(".")
-        }];
-        if info.unsaved > 0 {
-            lines.push(
-                Line::continued()
-                    .bad(format!(
-                        "Not saved yet: {}. Try again with ",
-                        counted(info.unsaved as u64, "profile")
-                    ))
-                    .value(STOP)
-                    .bad("."),
-            );
-        }
-        return lines;
+    let mut lines = match &info.running {
+        Some(running) => session(running),
+        None => vec![without_session(info)],
     };
+    if info.unsaved > 0 {
+        let waiting = format!("Not saved yet: {}", counted(info.unsaved as u64, "earlier profile"));
+        let line = Line::continued().bad(waiting);
+        lines.push(match info.running {
+            Some(_) => line.bad(", tried again when this session is stopped."),
+            None => line.bad(". Try again with ").value(STOP).bad("."),
+        });
+    }
+    lines
+}
+
+fn without_session(info: &SessionInfo) -> Line {
+    if let Some(exporting) = info.exporting {
+        Line::new().text(format!("The last profile is not done yet: {}.", step(exporting)))
+    } else if info.starting {
+        Line::new().text("The profiler is starting.")
+    } else {
+        Line::new()
+            .text("The profiler is not running. Start it with ")
+            .value(START)
+            .text(".")
+    }
+}
+
+fn session(running: &RunningInfo) -> Vec<Line> {
     let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
+    lines.extend(swapping(&running.python));
     lines.extend(stretched(running));
+    lines.extend(
+        running
+            .slow_ticks
+            .map(|(over, ticks)| slow_ticks(Line::continued(), over, &ticks)),
+    );
     lines.extend(losses(running));
     lines
 }
@@ -111,6 +123,22 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
     }
+}
+
+/// One line when a thread is shown natively because it swaps stacks.
+fn swapping(python: &PythonDiagnostics) -> Option<Line> {
+    if python.swapping_threads == 0 {
+        return None;
+    }
+    let names: Vec<String> = python.swapping.iter().map(|thread| name(thread)).collect();
+    let verb = if python.swapping_threads == 1 { "swaps" } else { "swap" };
+    Some(
+        Line::continued()
+            .value(counted(python.swapping_threads, "thread"))
+            .text(format!(" {verb} stacks (greenlets), native frames only: "))
+            .value(names.join(", "))
+            .text("."),
+    )
 }
 
 fn times(number: u64) -> String {

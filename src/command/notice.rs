@@ -3,9 +3,28 @@
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
 use super::figures::{count, counted, duration, interval, size};
 use super::line::Line;
+use super::monitor;
 use crate::limits;
-use crate::model::{PythonState, clean_text, shown_path};
+use crate::model::{PythonState, TickFigures, clean_text, shown_path};
 use crate::session::Notice;
+
+/// How many ticks were slow enough to be kept.
+pub(super) fn slow_ticks(line: Line, over_millis: u64, ticks: &TickFigures) -> Line {
+    let line = line
+        .text("Ticks over ")
+        .value(interval(over_millis * 1_000))
+        .text(": ")
+        .value(count(ticks.kept))
+        .text(" of ")
+        .value(count(ticks.seen));
+    match ticks.longest_nanos {
+        0 => line.text("."),
+        longest => line
+            .text(", the longest took ")
+            .value(interval(longest / 1_000))
+            .text("."),
+    }
+}
 
 /// What a notice says.
 pub fn answer_notice(notice: &Notice) -> Line {
@@ -35,6 +54,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             .text("Naming the functions of ")
             .value(counted(*samples, "sample"))
             .text(" ..."),
+        Notice::SlowTicks { over_millis, ticks } => slow_ticks(Line::new(), *over_millis, ticks),
         Notice::Uploading { host, bytes } => Line::new()
             .text("Uploading ")
             .value(size(*bytes))
@@ -134,6 +154,22 @@ pub fn answer_notice(notice: &Notice) -> Line {
             "A crash of the server would lose this session: {}. The profiler goes on.",
             reason(why)
         )),
+        Notice::Monitor(event) => monitor::event(event),
+        Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
+        Notice::HealthSaved {
+            reason: why,
+            path,
+            viewer,
+        } => Line::new()
+            .bad(format!("The health report was not uploaded: {} ", sentence(why)))
+            .good("Saved ")
+            .value(shown_path(path))
+            .text(". Drop the file onto ")
+            .value(viewer.clone())
+            .text(" to look at it."),
+        Notice::HealthFailed(why) => {
+            Line::new().bad(format!("There is no health report: {}.", reason(why)))
+        }
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),

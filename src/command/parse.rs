@@ -1,20 +1,34 @@
 //! From arguments to a command.
 
 use super::flags::{self, Flag};
+use super::health::HealthView;
 use super::help::JavaCommand;
+use super::monitor;
+use super::ping;
 use super::start::Start;
 use super::tokens;
 use crate::limits;
-use crate::model::clean_text;
+use crate::model::{SlowTicks, clean_text};
 use crate::session::Destination;
 
 /// What was asked for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Command {
     /// Show what there is.
     Help,
     /// Something about profiling.
     Profiler(ProfilerCommand),
+    /// Show how the server ticks.
+    Tps,
+    /// Show how the server and its machine are.
+    Health(HealthView),
+    /// Show how long players' packets take.
+    Ping {
+        /// Whose; `None` for all.
+        player: Option<String>,
+    },
+    /// Tell of slow ticks, or no longer.
+    TickMonitor(SlowTicks),
     /// List past profiles.
     Activity {
         /// Counted from 1.
@@ -52,7 +66,7 @@ pub enum ParseError {
     #[error("A quote is not closed. Write texts as \"like this\".")]
     UnclosedQuote,
     /// Not a word that may stand first.
-    #[error("Unknown command \"{}\". Use: help, profiler, activity.", echo(.0))]
+    #[error("Unknown command \"{}\". Use: help, profiler, tps, health, ping, tickmonitor, activity.", echo(.0))]
     UnknownModule(String),
     /// `profiler` alone with flags behind it.
     #[error("The profiler needs to know what to do. Use: start, stop, upload, info, cancel.")]
@@ -92,9 +106,22 @@ pub enum ParseError {
     /// Not a page.
     #[error("--page must be a whole number from 1.")]
     Page,
-    /// Only slow ticks, which cannot be told from the others yet.
+    /// Without a name.
+    #[error("--player needs the name of a player.")]
+    Player,
+    /// Not a number in range.
+    #[error("--threshold must be a number of percent above 0.")]
+    Threshold,
+    /// Not a number in range.
+    #[error("--threshold-tick must be a number of milliseconds above 0.")]
+    ThresholdTick,
+    /// Both.
+    #[error("--threshold and --threshold-tick exclude each other. Give one of them.")]
+    Thresholds,
+    /// Not a length of a tick.
     #[error(
-        "--only-ticks-over is not there yet: the server does not say when a tick begins, so slow ticks could not be kept exactly. Profile without it; the viewer shows the longest tick of each minute."
+        "--only-ticks-over must be a whole number of milliseconds from 1 to {}, for example 60.",
+        limits::MAX_TICK_MILLIS
     )]
     OnlyTicksOver,
     /// Without a name.
@@ -137,17 +164,24 @@ fn echo_reason(text: &str) -> String {
 fn allowed_flags(action: &str) -> &'static str {
     match action {
         START => {
-            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file."
+            "Use: --thread NAME, --regex, --interval MS, --timeout SECONDS, --only-ticks-over MS, --ignore-sleeping, --not-combined, --combine-all, --show-interpreter, --comment \"TEXT\", --save-to-file."
         }
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         UPLOAD => "Use: --comment \"TEXT\".",
         ACTIVITY => "Use: --page N.",
+        HEALTH => "Use: --memory, --network, --upload.",
+        PING => "Use: --player NAME.",
+        MONITOR => "Use: --threshold PERCENT or --threshold-tick MS.",
         _ => "It takes nothing more.",
     }
 }
 
 const HELP: &str = "help";
 const ACTIVITY: &str = "activity";
+const TPS: &str = "tps";
+pub(super) const HEALTH: &str = "health";
+pub(super) const PING: &str = "ping";
+pub(super) const MONITOR: &str = "tickmonitor";
 const PROFILER: &str = "profiler";
 pub(super) const START: &str = "profiler start";
 const STOP: &str = "profiler stop";
@@ -173,7 +207,13 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
     match module.text.to_lowercase().as_str() {
         "help" => none(HELP, &flags::group(HELP, rest)?).map(|()| Command::Help),
         "profiler" | "sampler" => profiler(rest),
-        "activity" => activity(&flags::group(ACTIVITY, rest)?),
+        "tps" | "cpu" => none(TPS, &flags::group(TPS, rest)?).map(|()| Command::Tps),
+        "health" | "healthreport" | "ht" => HealthView::of(&flags::group(HEALTH, rest)?).map(Command::Health),
+        "ping" => ping::player(&flags::group(PING, rest)?).map(|player| Command::Ping { player }),
+        "tickmonitor" | "tickmonitoring" => {
+            monitor::slow_ticks(&flags::group(MONITOR, rest)?).map(Command::TickMonitor)
+        }
+        "activity" | "activitylog" | "log" => activity(&flags::group(ACTIVITY, rest)?),
         "heapsummary" | "heapdump" => Ok(Command::Java(JavaCommand::Heap)),
         "gc" | "gcmonitor" => Ok(Command::Java(JavaCommand::Collector)),
         _ => Err(ParseError::UnknownModule(module.text.clone())),

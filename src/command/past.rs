@@ -3,7 +3,7 @@
 use super::figures::{age, counted, duration};
 use super::line::Line;
 use crate::limits;
-use crate::model::{PastProfile, ProfilePlace, WallMillis, clean_text};
+use crate::model::{PastKind, PastProfile, ProfilePlace, WallMillis, clean_text};
 
 /// One page of the list, newest first. Pages are counted from 1.
 pub(super) fn past(now: WallMillis, entries: &[PastProfile], page: usize) -> Vec<Line> {
@@ -52,10 +52,13 @@ fn line(now: WallMillis, entry: &PastProfile) -> Line {
         .value(age(seconds.unsigned_abs()))
         .text(" by ")
         .value(clean_text(&entry.user, limits::ECHO_CHARS))
-        .text(format!(
-            ", {} in {}: ",
-            counted(entry.samples, "sample"),
-            duration(entry.seconds)
-        ))
+        .text(match entry.kind {
+            PastKind::Profile => format!(
+                ", {} in {}: ",
+                counted(entry.samples, "sample"),
+                duration(entry.seconds)
+            ),
+            PastKind::Health => ", health report: ".to_owned(),
+        })
         .value(place)
 }

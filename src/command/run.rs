@@ -4,9 +4,12 @@ use super::answer;
 use super::help;
 use super::info;
 use super::line::Line;
+use super::monitor;
 use super::parse::{Command, ProfilerCommand, parse};
 use super::past;
 use super::permission::Granted;
+use super::ping;
+use super::statistics;
 use crate::session::{Control, Refusal, Requester, StartRequest, StopRequest};
 
 /// Carries out the command in `arguments` for `requester`, who may do what is `granted`, and says what to answer now. What takes longer is answered later,
@@ -30,6 +33,14 @@ pub fn run<S: AsRef<str>>(
     match command {
         Command::Help => help::help(),
         Command::Java(command) => vec![help::instead(command)],
+        Command::Tps => statistics::tps(&control.statistics()),
+        Command::Health(view) if view.upload => {
+            let accepted = Line::new().text("Making a health report ...");
+            done(control.report_health(requester).map(|()| accepted))
+        }
+        Command::Health(view) => statistics::health(&control.statistics(), view),
+        Command::Ping { player } => ping::ping(&control.statistics(), player.as_deref()),
+        Command::TickMonitor(slow) => vec![monitor::changed(control.toggle_monitor(slow, requester))],
         Command::Activity { page } => {
             let (now, entries) = control.activity();
             past::past(now, &entries, page)
@@ -42,6 +53,7 @@ pub fn run<S: AsRef<str>>(
                 timeout_seconds: start.timeout_seconds,
                 threads: start.threads,
                 ignore_sleeping: start.ignore_sleeping,
+                only_ticks_over_millis: start.only_ticks_over_millis,
                 view: start.view,
                 save_to_file: start.save_to_file,
                 comment: start.comment,

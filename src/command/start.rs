@@ -17,6 +17,8 @@ pub struct Start {
     pub threads: ThreadChoice,
     /// Leave out the time in which threads wait.
     pub ignore_sleeping: bool,
+    /// Keep only ticks that take longer than so many milliseconds.
+    pub only_ticks_over_millis: Option<u64>,
     /// What the profile will show.
     pub view: View,
     /// Whether the profile goes to a file.
@@ -33,6 +35,7 @@ impl Start {
             timeout_seconds: None,
             threads: ThreadChoice::Server,
             ignore_sleeping: false,
+            only_ticks_over_millis: None,
             view: View::default(),
             save_to_file: false,
             comment: None,
@@ -47,13 +50,15 @@ impl Start {
             match flag.name.as_str() {
                 "interval" => start.interval_micros = micros(value).ok_or(ParseError::Interval)?,
                 "timeout" => start.timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
-                "thread" if value.is_empty() => return Err(ParseError::Thread),
-                "thread" => names.push(value.to_owned()),
+                "thread" if value.trim().is_empty() => return Err(ParseError::Thread),
+                "thread" => names.push(value.trim().to_owned()),
                 "regex" => regex = switch("regex", flag)?,
                 "ignore-sleeping" => start.ignore_sleeping = switch("ignore-sleeping", flag)?,
                 "save-to-file" => start.save_to_file = switch("save-to-file", flag)?,
                 "comment" => start.comment = Some(comment(flag)?),
-                "only-ticks-over" => return Err(ParseError::OnlyTicksOver),
+                "only-ticks-over" => {
+                    start.only_ticks_over_millis = Some(tick_millis(value).ok_or(ParseError::OnlyTicksOver)?);
+                }
                 _ => {
                     return Err(ParseError::UnknownFlag {
                         action: START,
@@ -100,13 +105,18 @@ fn micros(text: &str) -> Option<u64> {
         .then_some(micros)
 }
 
-/// Whole seconds, when in range. Digits only.
+/// Whole seconds, when in range.
 fn seconds(text: &str) -> Option<u64> {
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let seconds = text.parse::<u64>().ok()?;
-    (limits::MIN_TIMEOUT_SECONDS..=limits::MAX_TIMEOUT_SECONDS)
-        .contains(&seconds)
-        .then_some(seconds)
+    whole(text).filter(|seconds| (limits::MIN_TIMEOUT_SECONDS..=limits::MAX_TIMEOUT_SECONDS).contains(seconds))
+}
+
+/// Whole milliseconds of a tick, when in range.
+fn tick_millis(text: &str) -> Option<u64> {
+    whole(text).filter(|millis| (1..=limits::MAX_TICK_MILLIS).contains(millis))
+}
+
+/// A whole number. Digits only.
+fn whole(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
 }

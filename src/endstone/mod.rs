@@ -11,6 +11,7 @@ mod entry;
 mod image;
 mod plugin;
 mod pure;
+mod surveyor;
 
 pub use describe::{API_VERSION, describe};
 pub use entry::init_endstone_plugin;

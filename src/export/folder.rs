@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::save::{ENDING, RECOVERED};
+use super::save::{ENDING, HEALTH_ENDING, RECOVERED};
 use crate::limits::RECOVERED_PROFILES;
 use crate::sys::{FileEntry, PrivateDir};
 
@@ -15,7 +15,7 @@ pub enum Kind {
     Recovered,
 }
 
-/// Removes profiles until at most `limit` bytes of them are left: recovered ones first, the oldest first. Never more than [`RECOVERED_PROFILES`] of those
+/// Removes profiles and health reports until at most `limit` bytes of them are left: recovered ones first, the oldest first. Never more than [`RECOVERED_PROFILES`] of those
 /// are kept: a server that crashes again and again must not fill the disk. The file `newest` stays. Other files are not ours, and what cannot be removed
 /// stays: neither is a reason to report a profile as not saved.
 pub fn make_room(folder: &PrivateDir, newest: &Path, limit: u64) {
@@ -29,7 +29,10 @@ pub fn make_room(folder: &PrivateDir, newest: &Path, limit: u64) {
 fn superfluous(files: Vec<FileEntry>, newest: Option<&str>, limit: u64) -> Vec<String> {
     let mut profiles: Vec<FileEntry> = files
         .into_iter()
-        .filter(|file| file.name.ends_with(&format!(".{ENDING}")))
+        .filter(|file| {
+            let ending = file.name.rsplit_once('.').map(|(_, ending)| ending);
+            ending.is_some_and(|ending| [ENDING, HEALTH_ENDING].contains(&ending))
+        })
         .collect();
     let is_recovered = |file: &FileEntry| file.name.starts_with(RECOVERED);
     profiles.sort_by(|a, b| {
@@ -73,6 +76,7 @@ mod tests {
                 file("recovered_c.sparkprofile", 10, 9),
                 file("recovered_d.sparkprofile", 10, 8),
                 file("notes.txt", 1000, 0),
+                file("sparkhealth", 1000, 0),
             ]
         };
         assert!(superfluous(files(), None, 40).is_empty());
@@ -86,6 +90,12 @@ mod tests {
         assert_eq!(superfluous(files(), None, 0), order);
         let newest = Some("a.sparkprofile");
         assert_eq!(superfluous(files(), newest, 0), [order[0], order[1], order[3]]);
+    }
+
+    #[test]
+    fn health_reports_take_the_same_room() {
+        let files = vec![file("b.sparkprofile", 10, 2), file("a.sparkhealth", 10, 1)];
+        assert_eq!(superfluous(files, None, 10), ["a.sparkhealth"]);
     }
 
     #[test]

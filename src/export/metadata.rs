@@ -6,18 +6,15 @@ use serde_json::{Value, json};
 
 use super::frames::ModuleCoverage;
 use super::pb;
+use super::server::{Runtime, ServerReport};
 use super::shorten::bounded;
 use super::sources::Source;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
 use crate::model::{
-    Category, Grouping, PythonDiagnostics, PythonState, RecoveryFigures, SampleLoss, SamplerDiagnostics, StackEnd, Tid,
-    View, WallMillis,
+    Category, Grouping, PythonDiagnostics, PythonState, RecoveryFigures, SampleLoss, SamplerDiagnostics, StackEnd,
+    TickFigures, Tid, View, WallMillis,
 };
 use crate::profile::MergeStats;
-use crate::sys::Machine;
-
-/// Version of spark's data format that is written: the viewer takes 1 for an outdated plugin.
-const SPARK_FORMAT: i32 = 2;
 
 /// Who asked for a profile.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +42,7 @@ pub enum ThreadSelection {
 }
 
 /// Everything about a profile besides its trees.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ProfileMetadata {
     /// Who asked for it.
     pub creator: Creator,
@@ -59,22 +56,18 @@ pub struct ProfileMetadata {
     pub ticks: u64,
     /// The owner's words; may be empty.
     pub comment: String,
-    /// Version of Endstone.
-    pub endstone_version: String,
-    /// Version of the game.
-    pub minecraft_version: String,
-    /// The server software as it calls itself.
-    pub brand: String,
+    /// The server.
+    pub server: ServerReport,
     /// Which threads were sampled.
     pub selection: ThreadSelection,
     /// What is shown.
     pub view: View,
     /// SHA-256 of the server's executable, with which other tools can tell whose addresses these are.
     pub server_sha256: Option<String>,
-    /// What it runs on.
-    pub machine: Machine,
     /// Whether time in which threads wait was left out.
     pub ignore_sleeping: bool,
+    /// The ticks, if only those that take longer than so many microseconds are kept.
+    pub slow_ticks: Option<(u64, TickFigures)>,
     /// The server's plugins.
     pub sources: Vec<Source>,
     /// The native side.
@@ -97,25 +90,25 @@ impl ProfileMetadata {
             interval: i32::try_from(self.interval_micros).unwrap_or(i32::MAX),
             thread_dumper: Some(self.selection.encode()),
             data_aggregator: Some(pb::sampler_metadata::DataAggregator {
-                r#type: pb::sampler_metadata::data_aggregator::Type::Simple.into(),
+                r#type: match self.slow_ticks {
+                    None => pb::sampler_metadata::data_aggregator::Type::Simple,
+                    Some(_) => pb::sampler_metadata::data_aggregator::Type::Ticked,
+                }
+                .into(),
                 thread_grouper: grouper(self.view.grouping).into(),
-                tick_length_threshold: 0,
-                // Without a threshold the viewer would say that so many ticks were over it.
-                number_of_included_ticks: 0,
+                // Both 0 without a threshold: the viewer would say that so many ticks were over it.
+                tick_length_threshold: self
+                    .slow_ticks
+                    .map_or(0, |(micros, _)| i64::try_from(micros).unwrap_or(i64::MAX)),
+                number_of_included_ticks: self
+                    .slow_ticks
+                    .map_or(0, |(_, ticks)| i32::try_from(ticks.kept).unwrap_or(i32::MAX)),
             }),
             comment: bounded(&self.comment, COMMENT_CHARS),
-            platform_metadata: Some(pb::PlatformMetadata {
-                r#type: pb::platform_metadata::Type::Server.into(),
-                name: "Endstone".to_owned(),
-                version: self.endstone_version.clone(),
-                minecraft_version: self.minecraft_version.clone(),
-                spark_version: SPARK_FORMAT,
-                brand: self.brand.clone(),
-            }),
-            // What the viewer shows of the platform it wants whole or not at all; the system by itself it shows as text.
-            platform_statistics: None,
-            system_statistics: Some(self.system()),
-            server_configurations: BTreeMap::new(),
+            platform_metadata: Some(self.server.platform()),
+            platform_statistics: self.server.platform_statistics(),
+            system_statistics: Some(self.server.system_statistics(&self.runtime())),
+            server_configurations: self.server.configurations(),
             end_time: self.ended.0,
             number_of_ticks: ticks,
             sources: BTreeMap::new(),
@@ -126,40 +119,18 @@ impl ProfileMetadata {
         }
     }
 
-    /// The machine, and Python in the place where the viewer says "The process is using Java VERSION (VENDOR_VERSION from VENDOR)".
-    fn system(&self) -> pb::SystemStatistics {
-        use pb::system_statistics::{Cpu, Java, Os};
+    fn runtime(&self) -> Runtime {
         let python = &self.python;
-        let (version, what, from) = match &python.state {
-            PythonState::Absent => ("none, and no Python".to_owned(), "native frames only", "the server"),
-            state => {
-                let version = bounded(&format!("{} {}", python.implementation, python.version), NAME_CHARS);
-                match state {
-                    PythonState::Active | PythonState::Degraded(_) => (version, "functions", "sys.monitoring"),
-                    _ => (version, "native frames only", "the interpreter"),
-                }
-            }
+        let version = match &python.state {
+            PythonState::Absent => "none, and no Python".to_owned(),
+            _ => format!("{} {}", python.implementation, python.version),
         };
-        pb::SystemStatistics {
-            cpu: Some(Cpu {
-                threads: i32::try_from(self.machine.processors).unwrap_or(i32::MAX),
-                model_name: bounded(&self.machine.processor, NAME_CHARS),
-                ..Cpu::default()
-            }),
-            os: Some(Os {
-                arch: std::env::consts::ARCH.to_owned(),
-                name: "Linux".to_owned(),
-                version: bounded(&self.machine.kernel, NAME_CHARS),
-            }),
-            java: Some(Java {
-                version,
-                vendor_version: what.to_owned(),
-                vendor: from.to_owned(),
-                vm_args: String::new(),
-            }),
-            uptime: i64::try_from(self.machine.uptime_millis).unwrap_or(i64::MAX),
-            ..pb::SystemStatistics::default()
-        }
+        let (what, from) = match &python.state {
+            PythonState::Absent => ("native frames only", "the server"),
+            PythonState::Active | PythonState::Degraded(_) => ("functions", "sys.monitoring"),
+            _ => ("native frames only", "the interpreter"),
+        };
+        Runtime { version, what, from }
     }
 
     fn extra(&self, unknown_codes: u64, modules: &[ModuleCoverage]) -> BTreeMap<String, String> {
@@ -181,9 +152,13 @@ impl ProfileMetadata {
             });
             extra.insert("Recovery".to_owned(), figures.to_string());
         }
+        if let Some((micros, ticks)) = &self.slow_ticks {
+            extra.insert("Slow ticks".to_owned(), slow_ticks(*micros, ticks).to_string());
+        }
         if let Some(hash) = &self.server_sha256 {
             extra.insert("Server executable".to_owned(), json!({ "SHA-256": hash }).to_string());
         }
+        extra.extend(self.server.extra());
         extra
     }
 
@@ -256,6 +231,12 @@ impl ProfileMetadata {
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
         }
+        if python.swapping_threads > 0 {
+            map.insert(
+                "threads that swap stacks, shown natively".to_owned(),
+                json!({"number": python.swapping_threads, "first of them": python.swapping}),
+            );
+        }
         if python.subinterpreters > 0 {
             map.insert(
                 "subinterpreters, shown natively".to_owned(),
@@ -323,6 +304,21 @@ impl ProfileMetadata {
     }
 }
 
+/// What became of ticks and their samples.
+fn slow_ticks(micros: u64, ticks: &TickFigures) -> Value {
+    json!({
+        "kept are ticks over, microseconds": micros,
+        "ticks kept": ticks.kept,
+        "ticks seen": ticks.seen,
+        "longest tick, microseconds": ticks.longest_nanos / 1_000,
+        "samples kept": ticks.samples_kept,
+        "samples dropped": ticks.samples_dropped,
+        "dropped at the end of a slow tick": ticks.samples_uncertain,
+        "dropped because their tick had not ended": ticks.samples_unfinished,
+        "samples that found no room to wait": ticks.samples_without_room,
+    })
+}
+
 /// By class: where the names of native frames come from, and why some are missing.
 fn native_modules(modules: &[ModuleCoverage]) -> Value {
     let mut all = serde_json::Map::new();
@@ -349,7 +345,7 @@ fn native_modules(modules: &[ModuleCoverage]) -> Value {
 }
 
 impl Creator {
-    fn encode(&self) -> pb::CommandSenderMetadata {
+    pub(super) fn encode(&self) -> pb::CommandSenderMetadata {
         use pb::command_sender_metadata::Type;
         match self {
             Creator::Console => pb::CommandSenderMetadata {

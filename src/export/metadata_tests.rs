@@ -149,7 +149,7 @@ fn no_tick_is_said_to_be_over_a_threshold_that_there_is_not() {
 fn odd_input_stays_within_the_schema() {
     let mut metadata = metadata();
     metadata.ticks = u64::MAX;
-    metadata.machine.processor = "x".repeat(10_000);
+    metadata.server.machine.processor = "x".repeat(10_000);
     metadata.interval_micros = u64::MAX;
     metadata.comment = format!("a\n<b>{}", "x".repeat(10_000));
     let encoded = metadata.encode(0, &[]);

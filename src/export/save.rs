@@ -16,6 +16,9 @@ use crate::sys::{PrivateDir, PrivateDirError};
 /// The ending by which spark's viewer knows a profile.
 pub(super) const ENDING: &str = "sparkprofile";
 
+/// The ending by which it knows a health report.
+pub(super) const HEALTH_ENDING: &str = "sparkhealth";
+
 /// What the names of recovered profiles begin with.
 pub(super) const RECOVERED: &str = "recovered_";
 
@@ -27,11 +30,25 @@ pub fn save(folder: &PrivateDir, profile: &Profile, time: WallMillis, kind: Kind
         Kind::Asked => file_stem(time),
         Kind::Recovered => format!("{RECOVERED}{}", file_stem(time)),
     };
-    let names = (1..=FILE_NAME_TRIES).map(|number| match number {
-        1 => format!("{stem}.{ENDING}"),
-        _ => format!("{stem}-{number}.{ENDING}"),
-    });
-    folder.write_new(names, |out| write(profile, out))
+    folder.write_new(names(stem, ENDING), |out| write(profile, out))
+}
+
+/// Writes any other message that the viewer opens, named in the same way.
+pub(super) fn save_bytes(
+    folder: &PrivateDir,
+    bytes: &[u8],
+    time: WallMillis,
+    ending: &'static str,
+) -> Result<PathBuf, PrivateDirError> {
+    folder.write_new(names(file_stem(time), ending), |out| out.write_all(bytes))
+}
+
+/// Names to try, the wanted one first.
+fn names(stem: String, ending: &'static str) -> impl Iterator<Item = String> {
+    (1..=FILE_NAME_TRIES).map(move |number| match number {
+        1 => format!("{stem}.{ending}"),
+        _ => format!("{stem}-{number}.{ending}"),
+    })
 }
 
 /// The profile as an upload carries it: gzip.

@@ -42,10 +42,10 @@ pub struct Sources {
 impl Sources {
     /// The maps for these names. All `plugins` are listed, those without a frame too.
     pub fn of(names: &FrameNames<'_>, snapshot: &Snapshot, plugins: &[Source]) -> Sources {
-        let mut sources = Sources::default();
-        for plugin in plugins {
-            sources.list(plugin);
-        }
+        let mut sources = Sources {
+            metadata: listed(plugins),
+            ..Sources::default()
+        };
         let modules: HashMap<ModuleId, &Module> = snapshot
             .modules
             .iter()
@@ -114,6 +114,15 @@ impl Sources {
             .get(&key)
             .map_or_else(|| plugin.to_owned(), |known| known.name.clone())
     }
+}
+
+/// Plugins as the viewer lists them, by lower-case name.
+pub fn listed(plugins: &[Source]) -> BTreeMap<String, pb::PluginMetadata> {
+    let mut sources = Sources::default();
+    for plugin in plugins {
+        sources.list(plugin);
+    }
+    sources.metadata
 }
 
 fn python_plugin(code: &CodeInfo) -> Option<String> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::frames::NativeNames;
 use super::metadata::{Creator, ProfileMetadata, ThreadSelection};
+use super::server::ServerReport;
 use crate::model::{
     Category, CodeId, CodeInfo, Module, ModuleId, MonotonicNanos, PythonDiagnostics, PythonState, SamplerDiagnostics,
     ThreadKey, Tid, View, WallMillis,
@@ -75,19 +76,23 @@ pub fn metadata() -> ProfileMetadata {
         interval_micros: 4000,
         ticks: 1200,
         comment: String::new(),
-        endstone_version: "0.11.14".to_owned(),
-        minecraft_version: "1.26.0".to_owned(),
-        brand: "Endstone".to_owned(),
+        server: ServerReport {
+            endstone_version: "0.11.14".to_owned(),
+            minecraft_version: "1.26.0".to_owned(),
+            brand: "Endstone".to_owned(),
+            machine: Machine {
+                processor: "A Processor".to_owned(),
+                processors: 4,
+                kernel: "6.1.0".to_owned(),
+                uptime_millis: 3_600_000,
+            },
+            ..ServerReport::default()
+        },
         selection: ThreadSelection::Threads(vec![Tid::new(1000)]),
         view: View::default(),
         server_sha256: Some("00ff".repeat(16)),
-        machine: Machine {
-            processor: "A Processor".to_owned(),
-            processors: 4,
-            kernel: "6.1.0".to_owned(),
-            uptime_millis: 3_600_000,
-        },
         ignore_sleeping: false,
+        slow_ticks: None,
         sources: Vec::new(),
         sampler: SamplerDiagnostics {
             samples: 15_000,

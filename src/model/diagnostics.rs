@@ -83,6 +83,10 @@ pub struct PythonDiagnostics {
     pub unmatched_leaves: u64,
     /// See [`AuditFigures`].
     pub audits: AuditFigures,
+    /// Threads that swap their stacks (greenlets), or whose events do not tell what they run; they are shown natively.
+    pub swapping_threads: u64,
+    /// Names of the first of them.
+    pub swapping: Vec<String>,
     /// Functions by category, in the order of [`Category::ALL`]. Code objects that show the same count once.
     pub codes: [u32; Category::ALL.len()],
     /// Code objects that were seen and are alive.
@@ -180,4 +184,25 @@ pub struct RecoveryFigures {
     pub damaged: u64,
     /// Samples that could not be written in time while the session ran.
     pub samples_dropped: u64,
+}
+
+/// What became of ticks and their samples where only slow ticks are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TickFigures {
+    /// Ticks that began and ended in the session.
+    pub seen: u64,
+    /// Those of them that were slow enough.
+    pub kept: u64,
+    /// The longest of them, in nanoseconds.
+    pub longest_nanos: u64,
+    /// Samples of slow ticks.
+    pub samples_kept: u64,
+    /// All others that were looked at, also those below.
+    pub samples_dropped: u64,
+    /// Samples of which it was not certain whether a slow tick was over when they were taken.
+    pub samples_uncertain: u64,
+    /// Samples whose tick had not ended when the session did.
+    pub samples_unfinished: u64,
+    /// Samples that found no room to wait for the end of their tick. They are in no other figure.
+    pub samples_without_room: u64,
 }

@@ -25,6 +25,7 @@ mod sampler;
 mod source;
 mod stillness;
 mod stub;
+mod swaps;
 mod table;
 mod thread;
 mod threads;
@@ -33,7 +34,7 @@ mod unwind;
 mod unwind_tests;
 mod unwinder;
 
-pub use sampler::{Sampler, SamplerOptions, StartError, StopReport, start};
+pub use sampler::{Look, Sampler, SamplerOptions, StartError, StopReport, start, start_with_look};
 pub use source::SampleSource;
 pub use threads::ThreadSelection;
 pub use unwinder::{Unwinder, current_modules_unwinder};

@@ -9,7 +9,7 @@ use super::desk::{Desk, Life};
 use super::engine::Engine;
 use super::modules::Modules;
 use super::pause::PauseWatch;
-use super::sampler::{SamplerOptions, Shared, handler_in_place};
+use super::sampler::{Look, SamplerOptions, Shared, handler_in_place};
 use super::threads::Threads;
 use crate::limits;
 use crate::model::MonotonicNanos;
@@ -23,6 +23,7 @@ pub(super) struct Rounds {
     modules: Modules,
     interval: u64,
     desk: Desk,
+    look: Option<Look>,
 }
 
 impl Rounds {
@@ -31,6 +32,7 @@ impl Rounds {
         owner: Owner<'static, Capture>,
         shared: Arc<Shared>,
         options: SamplerOptions,
+        look: Option<Look>,
     ) -> Self {
         let interval = options
             .interval_nanos
@@ -40,6 +42,7 @@ impl Rounds {
             modules: Modules::new(engine.process),
             interval,
             desk: Desk::new(engine, owner, shared, interval, options.ignore_sleeping),
+            look,
         }
     }
 
@@ -66,7 +69,9 @@ impl Rounds {
                 pauses.has_waited(task::nanos_in_line());
             }
             if now >= cadence.deadline {
+                self.look_around();
                 self.round();
+                self.look_around();
                 let late = cadence.advance(clock::monotonic());
                 self.desk.figures.count_round(late, cadence.mean());
                 self.desk.publish_figures(false);
@@ -89,6 +94,12 @@ impl Rounds {
         self.desk.figures.count_stop(pause);
         for thread in self.threads.iter_mut() {
             thread.since = MonotonicNanos(thread.since.0 + pause).min(now);
+        }
+    }
+
+    fn look_around(&mut self) {
+        if let Some(look) = &mut self.look {
+            look();
         }
     }
 

@@ -53,6 +53,10 @@ pub enum StartError {
     Thread(#[source] io::Error),
 }
 
+/// Called on the sampler's thread right before and right after each round, so that whoever wants to know what a sample belongs to can look at what changes. It
+/// must not wait.
+pub type Look = Box<dyn FnMut() + Send>;
+
 /// How a capture ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StopReport {
@@ -89,6 +93,18 @@ pub struct Sampler {
 /// # Errors
 /// See [`StartError`].
 pub fn start(options: SamplerOptions, table: &'static ShadowTable) -> Result<(Sampler, SampleSource), StartError> {
+    start_with_look(options, table, None)
+}
+
+/// As [`start`], with something to call around each round.
+///
+/// # Errors
+/// See [`StartError`].
+pub fn start_with_look(
+    options: SamplerOptions,
+    table: &'static ShadowTable,
+    look: Option<Look>,
+) -> Result<(Sampler, SampleSource), StartError> {
     let engine = engine::get_or_make(table);
     if engine.process != std::process::id() as i32 {
         return Err(StartError::Forked);
@@ -101,7 +117,7 @@ pub fn start(options: SamplerOptions, table: &'static ShadowTable) -> Result<(Sa
     let owner = engine.slots.own().ok_or(StartError::AlreadyRunning)?;
     let installed = Installed::install(libc::SIGPROF, on_sigprof, &engine::PREVIOUS).map_err(StartError::Signal)?;
     let shared = Arc::new(Shared::default());
-    let mut rounds = Rounds::new(engine, owner, Arc::clone(&shared), options);
+    let mut rounds = Rounds::new(engine, owner, Arc::clone(&shared), options, look);
     rounds.look_first();
     let worker = thread::spawn("spark-sampler", move || rounds.run()).map_err(StartError::Thread)?;
     let source = SampleSource::new(Arc::clone(&shared));

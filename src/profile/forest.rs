@@ -46,6 +46,16 @@ impl Forest {
     /// Books a sample: its thread, its stack, root first, its window, the nanoseconds since the previous sample of this thread, and how many of them, at the
     /// end, are certainly this stack's.
     pub fn book(&mut self, thread: ThreadKey, path: &[FrameKey], window: u32, nanos: u64, held: u64) {
+        self.with(thread, window, |ledger, window| ledger.book(path, window, nanos, held));
+    }
+
+    /// Books time of a thread that is all one stack's, root first: nothing of it is shared with the stacks before and after.
+    pub fn add(&mut self, thread: ThreadKey, path: &[FrameKey], window: u32, nanos: u64) {
+        self.with(thread, window, |ledger, window| ledger.add(path, window, nanos));
+    }
+
+    /// Lets `book` work on a thread's ledger within the room that is left.
+    fn with(&mut self, thread: ThreadKey, window: u32, book: impl FnOnce(&mut Ledger, u32)) {
         if window > self.newest {
             self.newest = window;
             self.forget();
@@ -58,7 +68,7 @@ impl Forest {
             nodes: (before.nodes + SESSION_NODES.saturating_sub(used.nodes)).clamp(THREAD_NODES, TREE_NODES),
             times: before.times + SESSION_TIMES.saturating_sub(used.times),
         });
-        ledger.book(path, window.max(oldest), nanos, held);
+        book(ledger, window.max(oldest));
         let after = ledger.tree().used();
         // A tree only grows while samples are booked.
         self.used.nodes += after.nodes - before.nodes;

@@ -48,6 +48,11 @@ impl Ledger {
         self.last_window = Some(window);
     }
 
+    /// Books time that is all this stack's.
+    pub fn add(&mut self, path: &[FrameKey], window: u32, nanos: u64) {
+        self.tree.add(path, window.max(self.oldest), nanos);
+    }
+
     /// The tree so far.
     pub fn tree(&self) -> &Tree {
         &self.tree

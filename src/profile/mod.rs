@@ -7,6 +7,7 @@ mod hash;
 mod ledger;
 mod merge;
 mod snapshot;
+mod tick_filter;
 mod tree;
 mod windows;
 
@@ -16,5 +17,6 @@ pub(crate) use hash::IdMap;
 pub use ledger::Ledger;
 pub use merge::{MergeStats, Merged, Merger};
 pub use snapshot::{Snapshot, ThreadProfile};
+pub use tick_filter::{Book, TickEnd, TickFilter};
 pub use tree::{NodeView, Room, Tree, WindowTimes};
 pub use windows::{WindowClock, WindowStats};

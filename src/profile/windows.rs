@@ -25,6 +25,20 @@ impl WindowClock {
         u32::try_from(instant.since(self.started_at) / WINDOW_NANOS).unwrap_or(u32::MAX)
     }
 
+    /// When a window begins.
+    pub fn start_of(&self, window: u32) -> MonotonicNanos {
+        MonotonicNanos(
+            self.started_at
+                .0
+                .saturating_add(u64::from(window).saturating_mul(WINDOW_NANOS)),
+        )
+    }
+
+    /// When it is over.
+    pub fn end_of(&self, window: u32) -> MonotonicNanos {
+        MonotonicNanos(self.start_of(window).0.saturating_add(WINDOW_NANOS))
+    }
+
     /// Minutes since the Unix epoch that stand for a window in the viewer.
     pub fn epoch_minute(&self, window: u32) -> i32 {
         let minute = self.started_wall.0.div_euclid(60_000).saturating_add(i64::from(window));
@@ -53,11 +67,11 @@ pub struct WindowStats {
     pub cpu_process: Option<f64>,
     /// Share of all processors used by everything, 0 to 1.
     pub cpu_system: Option<f64>,
-    /// Players online at the window's end.
+    /// Players online, asked once in the window.
     pub players: Option<u32>,
-    /// Entities loaded at the window's end.
+    /// Entities loaded, asked once in the window.
     pub entities: Option<u32>,
-    /// Chunks loaded at the window's end.
+    /// Chunks loaded, asked once in the window.
     pub chunks: Option<u32>,
     /// How much of the window the session covers, in milliseconds: 60,000 except for the last.
     pub duration_millis: u32,
@@ -75,6 +89,8 @@ mod tests {
         assert_eq!(clock.window_at(MonotonicNanos(0)), 0);
         assert_eq!(clock.window_at(MonotonicNanos(4 + MINUTE)), 0);
         assert_eq!(clock.window_at(MonotonicNanos(5 + MINUTE)), 1);
+        assert_eq!(clock.start_of(1), MonotonicNanos(5 + MINUTE));
+        assert_eq!(clock.end_of(0), clock.start_of(1));
         assert_eq!(clock.epoch_minute(0), 2);
         assert_eq!(clock.epoch_minute(7), 9);
         assert_eq!(clock.wall_start(1), WallMillis(239_999));
@@ -85,6 +101,8 @@ mod tests {
         let clock = WindowClock::new(MonotonicNanos(0), WallMillis(i64::MAX));
         assert_eq!(clock.epoch_minute(u32::MAX), i32::MAX);
         assert_eq!(clock.wall_start(u32::MAX), WallMillis(i64::MAX));
+        let late = WindowClock::new(MonotonicNanos(u64::MAX - 1), WallMillis(0));
+        assert_eq!(late.end_of(u32::MAX), MonotonicNanos(u64::MAX));
         assert_eq!(clock.window_at(MonotonicNanos(u64::MAX)), (u64::MAX / MINUTE) as u32);
     }
 }

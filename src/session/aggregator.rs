@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::books::Books;
 use crate::journal::Feed;
-use crate::model::{Module, PythonPart, Retention, Sample, SamplerDiagnostics};
+use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, TickFigures};
 use crate::native::SampleSource;
-use crate::profile::{Forest, MergeStats, Merger, ThreadProfile, WindowClock};
+use crate::profile::{MergeStats, Merger, ThreadProfile};
 use crate::sys::thread::{self, Worker};
 
 /// How long the thread waits for samples before it publishes its figures. Waking costs more than the work for a sample, so it works on many at a time.
@@ -25,6 +26,8 @@ pub(super) struct MergeFigures {
     pub(super) torn: u64,
     /// Samples with at least one Python frame placed.
     pub(super) attributed: u64,
+    /// What became of ticks, if only slow ones are kept.
+    pub(super) ticks: Option<TickFigures>,
 }
 
 impl MergeFigures {
@@ -78,16 +81,11 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(
-        source: SampleSource,
-        clock: WindowClock,
-        retention: Retention,
-        feed: Option<Feed>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn start(source: SampleSource, books: Books, feed: Option<Feed>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, clock, retention, feed, &shared)
+            move || run(source, books, feed, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -106,9 +104,8 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, mut feed: Option<Feed>, shared: &Shared) {
+fn run(mut source: SampleSource, mut books: Books, mut feed: Option<Feed>, shared: &Shared) {
     let mut merger = Merger::new();
-    let mut forest = Forest::new(retention);
     let mut figures = MergeFigures::default();
     let mut more = true;
     while more {
@@ -118,28 +115,21 @@ fn run(mut source: SampleSource, clock: WindowClock, retention: Retention, mut f
             }
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
-            let window = clock.window_at(sample.taken_at);
-            forest.book(
-                sample.thread,
-                merged.path,
-                window,
-                sample.weight_nanos,
-                sample.held_nanos,
-            );
+            books.sample(sample, merged.path);
         });
-        for (key, name) in source.take_ended() {
-            if let Some(feed) = &mut feed {
-                feed.ended(key, name.clone());
-            }
-            forest.end(key, name);
-        }
+        let ended = source.take_ended();
         if let Some(feed) = &mut feed {
+            for (key, name) in &ended {
+                feed.ended(*key, name.clone());
+            }
             feed.flush(|| source.modules(), |key| source.thread_name(key));
         }
+        books.settle(ended);
+        figures.ticks = books.tick_figures();
         *shared.figures.lock() = figures;
     }
-    let first_window = forest.oldest();
-    let threads = forest.into_threads(|key| source.thread_name(key));
+    let (threads, first_window, ticks) = books.close(|key| source.thread_name(key));
+    shared.figures.lock().ticks = ticks;
     *shared.result.lock() = Some(Aggregated {
         threads,
         modules: source.modules(),

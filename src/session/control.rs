@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::model::{PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, View, WallMillis};
+use crate::model::{
+    MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
+    TickFigures, View, WallMillis,
+};
 
 /// A session to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +18,8 @@ pub struct StartRequest {
     pub threads: ThreadChoice,
     /// Leave out the time in which a thread waits.
     pub ignore_sleeping: bool,
+    /// Keep only ticks that take longer than so many milliseconds.
+    pub only_ticks_over_millis: Option<u64>,
     /// What the profile will show.
     pub view: View,
     /// Whether the profile goes to a file, not to the viewer's server, however the session ends.
@@ -114,6 +119,8 @@ pub enum Refusal {
     ServerThreadUnknown,
     /// The plugin is being disabled.
     ShuttingDown,
+    /// A health report is being made.
+    HealthAlready,
     /// The system gives us no thread; its reason.
     NoThread(String),
 }
@@ -164,6 +171,8 @@ pub struct RunningInfo {
     pub python: PythonDiagnostics,
     /// The native side.
     pub sampler: SamplerDiagnostics,
+    /// The ticks so far, if only those that take longer than so many milliseconds are kept.
+    pub slow_ticks: Option<(u64, TickFigures)>,
     /// Who started it.
     pub started_by: Requester,
     /// Seconds until it stops by itself.
@@ -193,12 +202,33 @@ pub trait Control {
     /// The state of things.
     fn info(&self) -> SessionInfo;
 
-    /// The profiles that were made, newest first, and what time it is.
+    /// The server now and over its last minutes.
+    fn statistics(&self) -> Statistics;
+
+    /// Switches the tick monitor on, or off when it is on.
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
+
+    /// Makes a health report and sends it to the viewer's server.
+    ///
+    /// # Errors
+    /// One is being made already, or the plugin is being disabled; nothing has changed.
+    fn report_health(&self, by: &Requester) -> Result<(), Refusal>;
+
+    /// The profiles and reports that were made, newest first, and what time it is.
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
+/// What became of the tick monitor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorChange {
+    /// It is on, and tells of these ticks.
+    Started(SlowTicks),
+    /// It is off.
+    Stopped,
+}
+
 /// The result of work that took its time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
     /// Samples are being taken.
     Started {
@@ -215,6 +245,13 @@ pub enum Notice {
     Exporting {
         /// Samples with a stack.
         samples: u64,
+    },
+    /// Only slow ticks were kept.
+    SlowTicks {
+        /// Those over so many milliseconds.
+        over_millis: u64,
+        /// How many there were.
+        ticks: TickFigures,
     },
     /// The profile is being sent to the viewer's server.
     Uploading {
@@ -279,6 +316,24 @@ pub enum Notice {
     NotRecovered(String),
     /// A crash of the server would lose the session; why, in a user's words.
     NoJournal(String),
+    /// The tick monitor has something to say; to whoever switched it on and nobody else.
+    Monitor(MonitorEvent),
+    /// The health report is on the viewer's server.
+    HealthUploaded {
+        /// Where to look at it.
+        link: String,
+    },
+    /// It is not there but on disk.
+    HealthSaved {
+        /// Why, in a user's words.
+        reason: String,
+        /// The file.
+        path: PathBuf,
+        /// The page that shows it.
+        viewer: String,
+    },
+    /// There is none; why, in a user's words.
+    HealthFailed(String),
     /// The session was ended and dropped on request.
     Cancelled,
     /// The session's time was up; it is being exported.
@@ -292,7 +347,7 @@ pub enum Notice {
 }
 
 /// A notice and whom it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
     /// Who asked for the work.
     pub to: Requester,

@@ -1,24 +1,34 @@
 //! One start..stop of the profiler.
 
 mod aggregator;
+mod books;
 mod control;
 mod environment;
+mod health;
+mod interpreter;
 mod journaling;
+mod minutes;
+mod monitor;
 mod python;
 mod recording;
 mod recover;
 mod replayed;
 mod report;
+mod server;
 mod service;
+mod tick_watch;
 mod ticks;
 mod unsaved;
 mod upload;
 mod worker;
+mod world;
 
 pub use control::{
-    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
-    StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
+pub use tick_watch::TickGauge;
 pub use ticks::TickSample;
+pub use world::{Survey, Ticket, WorldDesk};

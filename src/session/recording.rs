@@ -8,13 +8,17 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use std::sync::Arc;
+
 use super::aggregator::{Aggregated, Aggregator};
+use super::books::{Books, OnlyTicks};
 use super::control::StartRequest;
 use super::python::PythonSide;
+use super::tick_watch::TickWatch;
 use crate::journal::Feed;
 use crate::model::{
     CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, RecoveryFigures, Retention, SamplerDiagnostics,
-    ThreadChoice, Tid,
+    ThreadChoice, TickFigures, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, WindowClock};
@@ -42,6 +46,8 @@ pub(super) struct Figures {
     pub(super) sampler: SamplerDiagnostics,
     pub(super) python: PythonDiagnostics,
     pub(super) merge: MergeStats,
+    /// What became of ticks, if only slow ones are kept.
+    pub(super) ticks: Option<TickFigures>,
 }
 
 /// What a session leaves behind.
@@ -65,8 +71,6 @@ pub(super) struct Recovered {
     pub(super) figures: RecoveryFigures,
     /// It ran the program that this process runs.
     pub(super) same_executable: bool,
-    /// How old it was at the session's end, in milliseconds.
-    pub(super) uptime_millis: u64,
 }
 
 /// The parts that end with the session.
@@ -87,6 +91,7 @@ pub(super) struct Recording {
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
     python: PythonSide,
+    watch: Arc<TickWatch>,
     /// Whether the session began before the interpreter had answered.
     python_was_awaited: bool,
     python_loss_told: Mutex<bool>,
@@ -102,6 +107,7 @@ impl Recording {
         request: StartRequest,
         server_thread: Tid,
         settings: &Settings,
+        watch: &Arc<TickWatch>,
         feed: Option<Feed>,
     ) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
@@ -121,17 +127,34 @@ impl Recording {
             },
             ignore_sleeping: request.ignore_sleeping,
         };
-        let (sampler, source) = match native::start(options, table) {
+        let (only, look) = match request.only_ticks_over_millis {
+            None => (None, None),
+            Some(millis) => {
+                watch.begin();
+                let only = OnlyTicks {
+                    over_nanos: millis * 1_000_000,
+                    since: started_at,
+                    watch: Arc::clone(watch),
+                };
+                let watch = Arc::clone(watch);
+                let look: native::Look = Box::new(move || watch.look());
+                (Some(only), Some(look))
+            }
+        };
+        let (sampler, source) = match native::start_with_look(options, table, look) {
             Ok(started) => started,
             Err(error) => {
+                watch.end();
                 python.end();
                 return Err(error.into());
             }
         };
-        let aggregator = match Aggregator::start(source, window_clock, RETENTION, feed) {
+        let books = Books::new(window_clock, RETENTION, only);
+        let aggregator = match Aggregator::start(source, books, feed) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
+                watch.end();
                 python.end();
                 return Err(error.into());
             }
@@ -148,6 +171,7 @@ impl Recording {
             }),
             python_was_awaited: python.diagnostics().state == PythonState::Attaching,
             python,
+            watch: Arc::clone(watch),
             python_loss_told: Mutex::new(false),
             python_doubt_told: Mutex::new(false),
         })
@@ -233,6 +257,7 @@ impl Recording {
             sampler: diagnostics,
             python: self.python.diagnostics(),
             merge: merged.merge,
+            ticks: merged.ticks,
         }
     }
 
@@ -254,8 +279,10 @@ impl Recording {
             let (merged, aggregated) = aggregator.finish();
             merged.complete(&mut last.sampler);
             last.merge = merged.merge;
+            last.ticks = merged.ticks;
             aggregated
         });
+        self.watch.end();
         let python = self.python.end();
         last.python = python.diagnostics;
         parts.last = last.clone();

@@ -106,10 +106,17 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
         }
         return true;
     }
-    let Some((recorded, ticks, environment)) = read.replayed.finish(read.figures) else {
+    let Some(remade) = read.replayed.finish(read.figures) else {
         return true;
     };
-    let made = report::make(recorded, ticks, &environment, &shared.settings, None);
+    let made = report::make(
+        remade.recorded,
+        remade.windows,
+        &remade.environment,
+        remade.server,
+        &shared.settings,
+        None,
+    );
     match report::save(&shared.folder, made, Kind::Recovered, &shared.settings) {
         Ok(saved) => {
             let by = Requester::Console;

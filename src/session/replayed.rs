@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::aggregator::Aggregated;
 use super::control::{Requester, StartRequest};
 use super::environment::{Environment, PluginInfo};
+use super::minutes::Minutes;
 use super::recording::{Figures, Recorded, Recovered};
-use super::ticks::{TickClock, TickSample, Ticks};
+use super::report::Windows;
+use crate::export::ServerReport;
 use crate::journal::{Event, Frame, Owner, Sampled, SessionHead};
 use crate::limits;
 use crate::model::{
@@ -15,7 +17,7 @@ use crate::model::{
     SamplerDiagnostics, StackEnd, ThreadChoice, ThreadKey, ThreadNames, Tid, clean_text,
 };
 use crate::profile::{Forest, FrameKey, MergeStats, WindowClock};
-use crate::sys::maps;
+use crate::sys::{Machine, maps};
 
 /// A day is as much as the viewer shows.
 const RETENTION: Retention = Retention::Minutes(limits::RECOVERED_MINUTES);
@@ -32,6 +34,14 @@ pub(super) struct Replayed {
     dropped: u64,
 }
 
+/// A session, as if it had just ended.
+pub(super) struct Remade {
+    pub(super) recorded: Recorded,
+    pub(super) windows: Windows,
+    pub(super) environment: Environment,
+    pub(super) server: ServerReport,
+}
+
 /// What there is once the session's head is read.
 #[derive(Debug)]
 struct Begun {
@@ -40,7 +50,7 @@ struct Begun {
     forest: Forest,
     names: HashMap<ThreadKey, String>,
     modules: Vec<Arc<Module>>,
-    ticks: TickClock,
+    ticks: Minutes,
     last: MonotonicNanos,
     ends: [u64; StackEnd::ALL.len()],
     repeated: u64,
@@ -86,7 +96,7 @@ impl Replayed {
     }
 
     /// The session as a recording leaves it. `None` without a head. `figures` says how it was read.
-    pub(super) fn finish(self, figures: RecoveryFigures) -> Option<(Recorded, Ticks, Environment)> {
+    pub(super) fn finish(self, figures: RecoveryFigures) -> Option<Remade> {
         let begun = self.begun?;
         let figures = RecoveryFigures {
             samples_dropped: self.dropped,
@@ -99,15 +109,13 @@ impl Replayed {
 impl Begun {
     fn new(head: &SessionHead) -> Self {
         let clock = WindowClock::new(head.started_at, head.started);
-        let ticks = TickClock::default();
-        ticks.begin(clock, RETENTION);
         Begun {
             head: head.clone(),
             clock,
             forest: Forest::new(RETENTION),
             names: HashMap::new(),
             modules: Vec::new(),
-            ticks,
+            ticks: Minutes::new(clock, RETENTION),
             last: head.started_at,
             ends: [0; StackEnd::ALL.len()],
             repeated: 0,
@@ -147,15 +155,10 @@ impl Begun {
 
     fn tick(&mut self, at: MonotonicNanos, mspt: f32) {
         self.last = self.last.max(at);
-        self.ticks.record(TickSample {
-            at,
-            tid: self.head.server_thread.unwrap_or(Tid::new(0)),
-            mspt,
-            tps: 0.0,
-        });
+        self.ticks.add(at, mspt);
     }
 
-    fn finish(self, samples: u64, figures: RecoveryFigures) -> (Recorded, Ticks, Environment) {
+    fn finish(self, samples: u64, figures: RecoveryFigures) -> Remade {
         let head = self.head;
         let sampler = SamplerDiagnostics {
             samples,
@@ -170,12 +173,11 @@ impl Begun {
         let threads = self
             .forest
             .into_threads(|key| names.get(&key).cloned().unwrap_or_default());
-        let session_millis = self.last.since(head.started_at) / 1_000_000;
         let recovered = Recovered {
             figures,
             same_executable: is_our_program(&self.modules, &head),
-            uptime_millis: head.server_uptime_millis.saturating_add(session_millis),
         };
+        let server = server(&head, self.last);
         let environment = Environment {
             server_name: head.server_name.clone(),
             server_version: head.server_version.clone(),
@@ -195,6 +197,7 @@ impl Begun {
                     ..PythonDiagnostics::default()
                 },
                 merge: MergeStats::default(),
+                ticks: None,
             },
             aggregated: Some(Aggregated {
                 threads,
@@ -204,7 +207,30 @@ impl Begun {
             codes: Vec::new(),
             recovered: Some(recovered),
         };
-        (recorded, self.ticks.end(), environment)
+        Remade {
+            recorded,
+            windows: Windows {
+                ticks: self.ticks.finish(),
+                counts: Vec::new(),
+            },
+            environment,
+            server,
+        }
+    }
+}
+
+/// What is known of the server: it is gone.
+fn server(head: &SessionHead, last: MonotonicNanos) -> ServerReport {
+    let session_millis = last.since(head.started_at) / 1_000_000;
+    ServerReport {
+        endstone_version: head.server_version.clone(),
+        minecraft_version: head.minecraft_version.clone(),
+        brand: head.server_name.clone(),
+        machine: Machine {
+            uptime_millis: head.server_uptime_millis.saturating_add(session_millis),
+            ..Machine::read()
+        },
+        ..ServerReport::default()
     }
 }
 
@@ -265,6 +291,8 @@ fn request(head: &SessionHead) -> StartRequest {
         timeout_seconds: None,
         threads,
         ignore_sleeping: head.ignore_sleeping,
+        // All ticks were written.
+        only_ticks_over_millis: None,
         view: head.view,
         save_to_file: true,
         comment: Some(clean_text(&comment, limits::COMMENT_CHARS)),

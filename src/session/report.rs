@@ -4,25 +4,32 @@ use std::path::{Path, PathBuf};
 
 use super::control::{Notice, Requester};
 use super::environment::Environment;
-use super::recording::{Recorded, Recovered};
+use super::recording::Recorded;
 use super::ticks::Ticks;
 use super::unsaved::Unsaved;
-use crate::export::{self, Creator, Kind, ProfileMetadata, Source, ThreadSelection};
+use crate::export::{self, Creator, Kind, ProfileMetadata, ServerReport, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, clean_text};
+use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, WorldCounts, clean_text};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{Machine, PrivateDir, task};
+use crate::sys::{PrivateDir, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
-const PROFILES: &str = "profiles";
+pub(super) const PROFILES: &str = "profiles";
+
+/// What is known of a session's windows besides samples.
+pub(super) struct Windows {
+    pub(super) ticks: Ticks,
+    pub(super) counts: Vec<(u32, WorldCounts)>,
+}
 
 /// Makes the profile of a session. Names are looked up here, which takes time.
 pub(super) fn make(
     recorded: Recorded,
-    ticks: Ticks,
+    known: Windows,
     environment: &Environment,
+    server: ServerReport,
     settings: &Settings,
     comment: Option<String>,
 ) -> Unsaved {
@@ -32,8 +39,8 @@ pub(super) fn make(
     let seconds = recorded.ended_at.since(recorded.started_at) / 1_000_000_000;
     let user = recorded.request.requested_by.display_name();
     let for_file = recorded.request.save_to_file;
-    let metadata = metadata(&recorded, ended, ticks.total, environment, comment);
-    let snapshot = snapshot(recorded, ticks.windows);
+    let metadata = metadata(&recorded, ended, known.ticks.total, environment, server, comment);
+    let snapshot = snapshot(recorded, known.ticks.windows, &known.counts);
     let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
     let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
     drop((snapshot, symbolizer));
@@ -106,6 +113,7 @@ fn metadata(
     ended: WallMillis,
     ticks: u64,
     environment: &Environment,
+    server: ServerReport,
     comment: Option<String>,
 ) -> ProfileMetadata {
     ProfileMetadata {
@@ -115,12 +123,9 @@ fn metadata(
         interval_micros: recorded.request.interval_micros,
         ticks,
         comment: comment.or_else(|| recorded.request.comment.clone()).unwrap_or_default(),
-        endstone_version: environment.server_version.clone(),
-        minecraft_version: environment.minecraft_version.clone(),
-        brand: environment.server_name.clone(),
+        server,
         selection: selection(recorded),
         view: recorded.request.view,
-        machine: machine(recorded.recovered.as_ref()),
         ignore_sleeping: recorded.request.ignore_sleeping,
         server_sha256: recorded
             .recovered
@@ -129,20 +134,15 @@ fn metadata(
             .then(crate::symbol::executable_sha256)
             .flatten(),
         sources: environment.plugins.iter().map(source).collect(),
+        slow_ticks: recorded
+            .request
+            .only_ticks_over_millis
+            .map(|millis| (millis * 1_000, recorded.figures.ticks.unwrap_or_default())),
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,
         python: recorded.figures.python.clone(),
         recovery: recorded.recovered.as_ref().map(|recovered| recovered.figures.clone()),
     }
-}
-
-/// The machine, with the age of the process that was sampled.
-fn machine(recovered: Option<&Recovered>) -> Machine {
-    let mut machine = Machine::read();
-    if let Some(recovered) = recovered {
-        machine.uptime_millis = recovered.uptime_millis;
-    }
-    machine
 }
 
 /// What spark's schema can say of it: a list of names it cannot, so those threads are named by their ids.
@@ -162,7 +162,7 @@ fn selection(recorded: &Recorded) -> ThreadSelection {
     }
 }
 
-fn creator(requester: &Requester) -> Creator {
+pub(super) fn creator(requester: &Requester) -> Creator {
     match requester {
         Requester::Console => Creator::Console,
         Requester::Player { name, unique_id } => Creator::Player {
@@ -183,7 +183,7 @@ fn uuid(bytes: &[u8; 16]) -> String {
     text
 }
 
-fn source(plugin: &super::environment::PluginInfo) -> Source {
+pub(super) fn source(plugin: &super::environment::PluginInfo) -> Source {
     Source {
         name: plugin.name.clone(),
         version: plugin.version.clone(),
@@ -194,7 +194,7 @@ fn source(plugin: &super::environment::PluginInfo) -> Source {
 }
 
 /// The frozen profile: threads with the server thread first, and windows without a gap.
-fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
+fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>, counts: &[(u32, WorldCounts)]) -> Snapshot {
     let (mut threads, modules, first_window) = match recorded.aggregated {
         Some(aggregated) => (aggregated.threads, aggregated.modules, aggregated.first_window),
         None => (Vec::new(), Vec::new(), 0),
@@ -224,6 +224,14 @@ fn snapshot(recorded: Recorded, ticks: Vec<(u32, WindowStats)>) -> Snapshot {
         let place = window.checked_sub(first_window);
         if let Some(place) = place.and_then(|place| windows.get_mut(place as usize)) {
             *place = stats;
+        }
+    }
+    for (window, counts) in counts {
+        let place = window.checked_sub(first_window);
+        if let Some(stats) = place.and_then(|place| windows.get_mut(place as usize)) {
+            stats.players = Some(counts.players);
+            stats.entities = counts.entities;
+            stats.chunks = counts.chunks;
         }
     }
     let session_millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;

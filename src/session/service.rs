@@ -15,25 +15,31 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use super::control::{
-    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
-    StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 use super::environment::Environment;
+use super::health;
 use super::journaling::Journaling;
+use super::monitor::Monitor;
 use super::recording::Recording;
 use super::recover;
-use super::ticks::{TickClock, TickSample};
+use super::tick_watch::{TickGauge, TickWatch};
+use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
 use super::worker;
+use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, WallMillis};
+use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis};
+use crate::python;
 use crate::settings::Settings;
+use crate::stats;
 use crate::sys::{clock, thread};
 use crate::upload::{Upload, Uploader};
 
@@ -99,6 +105,7 @@ pub(super) struct State {
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
+    pub(super) health_is_made: bool,
 }
 
 /// What the server thread and the worker share.
@@ -110,9 +117,13 @@ pub(super) struct Shared {
     pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
     pub(super) wake: Condvar,
-    pub(super) ticks: TickClock,
+    pub(super) statistics: Arc<stats::Service>,
+    pub(super) ticks: TickWindows,
+    pub(super) watch: Arc<TickWatch>,
+    monitor: Monitor,
     pub(super) journaling: Journaling,
     pub(super) environment: Mutex<Environment>,
+    pub(super) world: WorldDesk,
     outgoing: Mutex<Vec<Outgoing>>,
 }
 
@@ -135,11 +146,14 @@ const RECOVERY: &str = "recovery";
 pub struct Service {
     shared: Arc<Shared>,
     worker: Mutex<Option<thread::Worker>>,
+    /// Makes a health report, or did.
+    health: Mutex<Option<thread::Worker>>,
 }
 
 impl Service {
     /// A profiler that keeps its files below `folder`. Touches no file and starts no thread. To be made on the server thread: reads the environment.
     pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
+        let statistics = Arc::new(stats::Service::new());
         let shared = Arc::new(Shared {
             journaling: Journaling::new(folder.join(RECOVERY), settings.recovery),
             folder,
@@ -148,20 +162,33 @@ impl Service {
             past,
             state: Mutex::default(),
             wake: Condvar::new(),
-            ticks: TickClock::default(),
+            ticks: TickWindows::new(Arc::clone(&statistics)),
+            statistics,
+            monitor: Monitor::default(),
+            watch: Arc::default(),
             environment: Mutex::default(),
+            world: WorldDesk::default(),
             outgoing: Mutex::default(),
         });
         Service {
             shared,
             worker: Mutex::new(None),
+            health: Mutex::new(None),
         }
     }
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
-        self.shared.ticks.record(tick);
         self.shared.journaling.tick(&tick);
+        self.shared.watch.task(tick.at, tick.mspt);
+        let statistics = &self.shared.statistics;
+        statistics.tick(tick.at, tick.tid, tick.mspt);
+        // The tick that is over is the one before the newest.
+        if let Some(number) = statistics.tick_number().checked_sub(2)
+            && let Some((to, event)) = self.shared.monitor.tick(tick.at, number, tick.mspt)
+        {
+            self.shared.send(&to, Notice::Monitor(event));
+        }
     }
 
     /// Begins to make profiles of what crashes have left, on a thread of its own. What comes of it is told as ever.
@@ -169,14 +196,47 @@ impl Service {
         recover::begin(&self.shared);
     }
 
+    /// The statistics: to be started and fed by the plugin.
+    pub fn statistics_service(&self) -> &stats::Service {
+        &self.shared.statistics
+    }
+
+    /// Switches the tick monitor off: whoever it tells has left.
+    pub fn stop_monitor(&self) {
+        self.shared.monitor.stop();
+    }
+
+    /// Sets what says how long the last tick took, on any thread. It is called from when it is needed until [`Service::shutdown`] begins, and never after.
+    /// Without it ticks are known by [`Service::on_tick`] alone.
+    pub fn set_tick_gauge(&self, gauge: TickGauge) {
+        self.shared.watch.set_gauge(gauge);
+    }
+
     /// The settings of this run.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
+    /// What is wrong with the environment: a line for the log.
+    pub fn environment_problem(&self) -> Option<&str> {
+        self.shared.uploader.problem()
+    }
+
     /// Notices to deliver, oldest first. On the server thread.
     pub fn take_outgoing(&self) -> Vec<Outgoing> {
         std::mem::take(&mut *self.shared.outgoing.lock())
+    }
+
+    /// Begins to time Python's garbage collector, unless the owner wants nothing of Python. Does not wait.
+    pub fn time_collections(&self) {
+        if self.shared.settings.python_attribution {
+            python::time_collections(true);
+        }
+    }
+
+    /// Where the server thread is asked for the world.
+    pub fn world(&self) -> &WorldDesk {
+        &self.shared.world
     }
 
     /// What is known of the server, its plugins included.
@@ -187,6 +247,7 @@ impl Service {
     /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_SECONDS`]; `false` when the worker needs longer
     /// and was left to itself.
     pub fn shutdown(&self) -> bool {
+        self.shared.watch.close();
         let recording = {
             let mut state = self.shared.state.lock();
             state.shutting_down = true;
@@ -204,11 +265,16 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
-        let ended = match self.worker.lock().take() {
-            Some(worker) => worker.join_timeout(Duration::from_secs(limits::SHUTDOWN_SECONDS)),
+        python::time_collections(false);
+        let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
+        let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
+            Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
             None => true,
         };
+        let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
         self.shared.journaling.end();
+        // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
+        self.shared.statistics.stop();
         ended
     }
 
@@ -264,7 +330,7 @@ impl Control for Service {
             }
             Phase::Ending(ending) => return Err(Refusal::Exporting(ending.step())),
         }
-        if self.shared.ticks.server_thread().is_none() {
+        if self.shared.statistics.server_thread().is_none() {
             return Err(Refusal::ServerThreadUnknown);
         }
         let by = request.requested_by.clone();
@@ -288,6 +354,30 @@ impl Control for Service {
             return Ok(Ended::Upload);
         }
         self.end(&mut state, Order::Cancel(by.clone()))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.shared.statistics.snapshot()
+    }
+
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange {
+        self.shared.monitor.toggle(slow, by)
+    }
+
+    fn report_health(&self, by: &Requester) -> Result<(), Refusal> {
+        let mut state = self.shared.state.lock();
+        if state.shutting_down {
+            return Err(Refusal::ShuttingDown);
+        }
+        if state.health_is_made {
+            return Err(Refusal::HealthAlready);
+        }
+        let (shared, by) = (Arc::clone(&self.shared), by.clone());
+        let worker = thread::spawn("spark-health", move || health::run(&shared, &by))
+            .map_err(|error| Refusal::NoThread(error.to_string()))?;
+        *self.health.lock() = Some(worker);
+        state.health_is_made = true;
+        Ok(())
     }
 
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
@@ -355,6 +445,7 @@ fn running_info(recording: &Recording) -> Option<RunningInfo> {
         threads: figures.sampler.threads,
         python: figures.python,
         sampler: figures.sampler,
+        slow_ticks: request.only_ticks_over_millis.zip(figures.ticks),
         started_by: request.requested_by.clone(),
         timeout_left_seconds: request
             .timeout_seconds

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::control::{Destination, Notice, Requester, StartRequest, StopRequest};
 use super::recording::Recording;
-use super::report;
+use super::report::{self, Windows};
+use super::server::Inquiry;
 use super::service::{Ending, Order, Phase, Shared};
 use super::unsaved::Unsaved;
 use super::upload::{self, Sent};
 use crate::export::Kind;
 use crate::limits;
-use crate::model::{PastProfile, ProfilePlace, clean_text};
+use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
 use crate::sys::clock;
 
 /// How often a running session is looked after.
@@ -53,7 +54,8 @@ pub(super) fn run(shared: &Shared) {
             state.has_worker = false;
             by
         };
-        shared.ticks.end();
+        shared.ticks.end(clock::monotonic());
+        shared.world.end();
         // What is on disk stays there for the next start.
         drop(shared.journaling.take());
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
@@ -112,6 +114,7 @@ fn next(shared: &Shared) -> Wake {
             return Wake::Displaced(Arc::clone(recording));
         }
         recording.look_after();
+        shared.ticks.look_after(clock::monotonic());
         if let Some(frames) = recording.python_doubt_to_tell() {
             return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
@@ -127,7 +130,7 @@ fn next(shared: &Shared) -> Wake {
 
 fn start(shared: &Shared, request: StartRequest) {
     let by = request.requested_by.clone();
-    let Some(server_thread) = shared.ticks.server_thread() else {
+    let Some(server_thread) = shared.statistics.server_thread() else {
         shared.state.lock().phase = Phase::Idle;
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
@@ -135,9 +138,10 @@ fn start(shared: &Shared, request: StartRequest) {
     let feed = shared
         .journaling
         .begin(&request, server_thread, &shared.environment.lock().clone());
-    match Recording::begin(request, server_thread, &shared.settings, feed) {
+    match Recording::begin(request, server_thread, &shared.settings, &shared.watch, feed) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
+            shared.world.begin(recording.clock(), recording.retention());
             let figures = recording.figures();
             let notice = Notice::Started {
                 interval_micros: recording.request().interval_micros,
@@ -177,8 +181,11 @@ fn stop(shared: &Shared, request: &StopRequest) {
     let by = &request.requested_by;
     let new = match take(shared) {
         Some(ToEnd::Session(recording)) => {
+            // Asked before anything else: the answers need some ticks.
+            let inquiry = Inquiry::begin(shared);
             let recorded = recording.finish();
-            let ticks = shared.ticks.end();
+            let ticks = shared.ticks.end(recorded.ended_at);
+            let counts = shared.world.end();
             // Without trees (a bug of ours) the journal has more to tell than the profile: it is left for the next start.
             let journal = shared.journaling.take().filter(|_| recorded.aggregated.is_some());
             if let Some(why) = recording.python_loss_to_tell() {
@@ -190,8 +197,20 @@ fn stop(shared: &Shared, request: &StopRequest) {
                     samples: recorded.figures.sampler.samples,
                 },
             );
+            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
+            {
+                shared.send(by, Notice::SlowTicks { over_millis, ticks });
+            }
             let environment = shared.environment.lock().clone();
-            let mut made = report::make(recorded, ticks, &environment, &shared.settings, request.comment.clone());
+            let server = inquiry.end(shared);
+            let mut made = report::make(
+                recorded,
+                Windows { ticks, counts },
+                &environment,
+                server,
+                &shared.settings,
+                request.comment.clone(),
+            );
             if made.folded > 0 {
                 shared.send(by, Notice::Folded { frames: made.folded });
             }
@@ -203,6 +222,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
     };
     let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
     let kept = waiting.len();
+    if let (None, Some(comment)) = (&new, &request.comment) {
+        // Without a session it is about those that are kept.
+        waiting.iter_mut().for_each(|profile| profile.comment(comment));
+    }
     waiting.extend(new);
     for (number, profile) in waiting.iter_mut().enumerate() {
         // `upload` decides for good only about the session that it ends. One from before that it fails to send is for a file as ever.
@@ -217,8 +240,8 @@ fn stop(shared: &Shared, request: &StopRequest) {
     shared.state.lock().phase = Phase::Idle;
 }
 
-/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and from the first on that did not arrive all,
-/// because the next would not either. The first `kept` are from before this session.
+/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and those that did not arrive. When the reason is
+/// no matter of the one profile, those after it are not tried: they would not arrive either. The first `kept` are from before this session.
 fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: usize) -> Vec<Unsaved> {
     let by = &request.requested_by;
     let mut left = Vec::new();
@@ -236,9 +259,9 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
                 next.discard_journal();
                 shared.send(by, Notice::Uploaded { link });
             }
-            Sent::Failed(reason) => {
-                shared.send(by, Notice::UploadFailed { reason });
-                goes_on = false;
+            Sent::Failed(failure) => {
+                shared.send(by, Notice::UploadFailed { reason: failure.reason });
+                goes_on = failure.others_may_arrive;
                 left.push(next);
             }
             Sent::Instead => {
@@ -281,6 +304,7 @@ pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place
     let entry = PastProfile {
         time: now.0,
         user: clean_text(&profile.user, limits::NAME_CHARS),
+        kind: PastKind::Profile,
         seconds: profile.seconds,
         samples: profile.samples,
         place,
@@ -329,7 +353,8 @@ fn cancel(shared: &Shared, by: &Requester) {
     match take(shared) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
-            shared.ticks.end();
+            shared.ticks.end(clock::monotonic());
+            shared.world.end();
             shared.journaling.cancel();
         }
         Some(ToEnd::Unsaved) => {

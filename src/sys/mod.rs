@@ -14,6 +14,6 @@ pub mod sleep;
 pub mod task;
 pub mod thread;
 
-pub use machine::{Machine, process_uptime_millis};
+pub use machine::{Machine, process_uptime_millis, system_name};
 pub use private_dir::{FileEntry, PrivateDir, PrivateDirError};
 pub use record_lock::{LockError, RecordLock};

@@ -10,15 +10,20 @@ mod console;
 #[path = "../journal/independent.rs"]
 mod independent;
 mod lifecycle;
+mod lock_held;
 mod owners;
 mod privacy;
 mod profiles;
 mod pythons;
 mod recovery;
 mod roots;
+mod slow_ticks;
 mod sources;
 mod threads;
 mod uploads;
+mod world;
+#[path = "../host/src/world_plan.rs"]
+mod world_plan;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

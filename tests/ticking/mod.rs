@@ -60,7 +60,6 @@ impl Server {
             at: clock::monotonic(),
             tid: thread::current_tid(),
             mspt: 1.0,
-            tps: 20.0,
         });
         let notices: Vec<Notice> = self
             .service
@@ -96,6 +95,7 @@ impl Server {
             timeout_seconds: None,
             threads: ThreadChoice::Server,
             ignore_sleeping: false,
+            only_ticks_over_millis: None,
             view: View::default(),
             save_to_file: false,
             comment: None,

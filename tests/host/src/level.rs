@@ -9,11 +9,16 @@
 //! | `Level::tickEntities()` | 20 % | `Actor::normalTick()` 50 %, `Mob::aiStep()` below that 30 % |
 //! | `CircuitSystem::evaluate(BlockSource*)` | 40 % | `CircuitSceneGraph::update(BlockSource*)` 60 % |
 //! | `ChunkSource::tickChunks()` | 30 % | `LevelChunk::tick(BlockSource&, Tick const&)` 70 % |
+//!
+//! In a pattern (`!pattern`) each tick computes for so many milliseconds instead, in a function of its own by their number: `Weather::tick()` below 20,
+//! `Spawner::tick(BlockSource&)` below 50, `VillageManager::tick()` below 100, `LevelStorage::save()` from there on.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::hint::black_box;
 
 use crate::load::{Load, Turn, Turns};
+use crate::pattern::Lengths;
 
 /// Bytes into `Level`'s vtable where Endstone's detour reads the tick number (`getCurrentTick`).
 const CURRENT_TICK_SLOT: usize = 0x288 / 8;
@@ -31,8 +36,46 @@ pub struct Level {
     redstone: Turns,
     chunks: Turns,
     state: u64,
+    /// What the work of the next ticks takes, in nanoseconds, instead of the usual.
+    pub pattern: VecDeque<u64>,
+    pub lengths: Lengths,
     /// When the shares were asked for last.
     shares_since: u64,
+    pub tasks: Tasks,
+}
+
+/// The time that plugins' tasks take: from the server's call of `Level::tick` to the original, which Endstone's detour calls after them.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    begun: u64,
+    ticks: u64,
+    total: u64,
+    longest: u64,
+}
+
+impl Tasks {
+    pub fn begin(&mut self, now: u64) {
+        self.begun = now;
+    }
+
+    fn end(&mut self, now: u64) {
+        let nanos = now.saturating_sub(self.begun);
+        self.ticks += 1;
+        self.total += nanos;
+        self.longest = self.longest.max(nanos);
+    }
+
+    /// Microseconds since this was asked last.
+    pub fn take(&mut self) -> String {
+        let text = format!(
+            "ticks={} mean={:.1} longest={:.1}",
+            self.ticks,
+            self.total as f64 / 1e3 / self.ticks.max(1) as f64,
+            self.longest as f64 / 1e3
+        );
+        *self = Tasks::default();
+        text
+    }
 }
 
 impl Level {
@@ -46,7 +89,10 @@ impl Level {
             redstone: Turns::new(load.redstone, tick_nanos),
             chunks: Turns::new(load.chunks, tick_nanos),
             state: 1,
+            pattern: VecDeque::new(),
+            lengths: Lengths::default(),
             shares_since: now(),
+            tasks: Tasks::default(),
         }
     }
 
@@ -84,6 +130,10 @@ unsafe extern "C" fn unexpected(_level: *const c_void) -> u64 {
 pub unsafe extern "C" fn tick(level: *mut Level) {
     // SAFETY: by the caller's promise; Endstone hands on the pointer that the server thread passed to the hooked address.
     let level = unsafe { &mut *level };
+    level.tasks.end(now());
+    if let Some(nanos) = level.pattern.pop_front() {
+        return tick_for(level, nanos);
+    }
     if level.entities.any() {
         tick_entities(level);
     }
@@ -94,6 +144,44 @@ pub unsafe extern "C" fn tick(level: *mut Level) {
         tick_chunks(level);
     }
     black_box(&level.state);
+}
+
+fn tick_for(level: &mut Level, nanos: u64) {
+    let deadline = now() + nanos;
+    match nanos / 1_000_000 {
+        0..20 => tick_weather(level, deadline),
+        20..50 => tick_spawner(level, deadline),
+        50..100 => tick_villages(level, deadline),
+        _ => save(level, deadline),
+    }
+}
+
+#[inline(never)]
+#[unsafe(export_name = "_ZN7Weather4tickEv")]
+extern "C" fn tick_weather(level: &mut Level, deadline: u64) {
+    compute_until(level, deadline);
+    black_box(1);
+}
+
+#[inline(never)]
+#[unsafe(export_name = "_ZN7Spawner4tickER11BlockSource")]
+extern "C" fn tick_spawner(level: &mut Level, deadline: u64) {
+    compute_until(level, deadline);
+    black_box(2);
+}
+
+#[inline(never)]
+#[unsafe(export_name = "_ZN14VillageManager4tickEv")]
+extern "C" fn tick_villages(level: &mut Level, deadline: u64) {
+    compute_until(level, deadline);
+    black_box(3);
+}
+
+#[inline(never)]
+#[unsafe(export_name = "_ZN12LevelStorage4saveEv")]
+extern "C" fn save(level: &mut Level, deadline: u64) {
+    compute_until(level, deadline);
+    black_box(4);
 }
 
 /// Nanoseconds of the monotonic clock.
@@ -204,6 +292,10 @@ mod tests {
             "CircuitSceneGraph::update(BlockSource*)",
             "ChunkSource::tickChunks()",
             "LevelChunk::tick(BlockSource&, Tick const&)",
+            "Weather::tick()",
+            "Spawner::tick(BlockSource&)",
+            "VillageManager::tick()",
+            "LevelStorage::save()",
         ] {
             assert!(names.iter().any(|name| name == wanted), "no function {wanted}");
         }

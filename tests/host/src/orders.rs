@@ -5,16 +5,18 @@ use std::sync::Arc;
 use crate::console::Console;
 use crate::endstone_server::EndstoneServer;
 use crate::level::Level;
+use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
+use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
 #[derive(Debug)]
 pub struct Orders {
     server: EndstoneServer,
     console: Arc<Console>,
-    /// `!ticks`: lines wait until this tick.
-    hold_until: Option<u64>,
+    /// `!ticks` and `!pattern`: lines wait until this tick, and then this is said.
+    hold_until: Option<(u64, &'static str)>,
 }
 
 impl Orders {
@@ -28,12 +30,12 @@ impl Orders {
 
     /// Runs the lines typed so far, before the level's next tick.
     pub fn run_pending(&mut self, level: &mut Level) {
-        if let Some(until) = self.hold_until {
+        if let Some((until, done)) = self.hold_until {
             if level.current_tick < until {
                 return;
             }
             self.hold_until = None;
-            say("!ticks done");
+            say(done);
         }
         // Asked before the queue is emptied: what came before the end is in it.
         let ended = self.console.has_ended();
@@ -72,17 +74,29 @@ impl Orders {
         let (name, argument) = probe.split_once(' ').unwrap_or((probe, ""));
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
+            ("tasks", _) => say(&format!("!tasks {}", level.tasks.take())),
+            ("world", _) => say(&format!("!world {}", World::figures())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
             ("shares", _) => say(&format!("!shares {}", level.take_shares())),
             ("tools", _) => say(&format!("!tools {}", probes::tools())),
             ("python", _) => say(&format!("!python {}", probes::python(argument))),
-            ("ticks", Ok(count)) => self.hold_until = Some(level.current_tick.saturating_add(count)),
+            ("ticks", Ok(count)) => {
+                self.hold_until = Some((level.current_tick.saturating_add(count), "!ticks done"));
+            }
+            ("lengths", _) => say(&format!("!lengths {}", level.lengths.take())),
+            ("pattern", _) => match argument.parse::<Pattern>() {
+                Ok(pattern) => {
+                    level.pattern = pattern.nanos();
+                    self.hold_until = Some((level.current_tick + pattern.ticks(), "!pattern done"));
+                }
+                Err(reason) => say(&format!("!pattern {reason}")),
+            },
             ("reload-plugins", _) => {
                 self.server.reload();
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !python EXPRESSION, !ticks N and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,... and !reload-plugins"
             )),
         }
     }

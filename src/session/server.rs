@@ -1,0 +1,95 @@
+//! What a profile or a report says of the server.
+
+use std::time::{Duration, Instant};
+
+use super::interpreter::Question;
+use super::service::Shared;
+use super::world::Ticket;
+use crate::export::ServerReport;
+use crate::limits;
+use crate::model::{MonotonicNanos, Statistics, WindowStatistics};
+use crate::settings::server_properties;
+use crate::sys::{Machine, clock};
+
+/// The game's own settings, in the server's folder.
+const PROPERTIES: &str = "server.properties";
+
+/// Whole minutes that a report shows: those of the statistics' history.
+const HISTORY_MINUTES: u64 = 14;
+
+/// Questions that others answer, asked as early as possible.
+#[derive(Debug)]
+pub(super) struct Inquiry {
+    world: Option<Ticket>,
+    python: Option<Question>,
+}
+
+impl Inquiry {
+    /// Asks the server thread for the world and the interpreter for its figures. A server that is being stopped ticks no more, and may hold the
+    /// interpreter's lock: it is not asked.
+    pub(super) fn begin(shared: &Shared) -> Self {
+        let goes_on = !shared.state.lock().shutting_down;
+        Inquiry {
+            world: goes_on.then(|| shared.world.ask()),
+            python: goes_on.then(Question::ask),
+        }
+    }
+
+    /// Waits for the answers, as long as the plugin is not being disabled, and puts the rest to them. Reads files.
+    pub(super) fn end(self, shared: &Shared) -> ServerReport {
+        let world = self
+            .world
+            .and_then(|ticket| shared.world.wait(ticket, || !shared.state.lock().shutting_down));
+        let python = match self.python {
+            Some(question) => question.answer(),
+            None => crate::python::interpreter_unasked("the server is being stopped"),
+        };
+        let statistics = complete(shared);
+        let environment = shared.environment.lock().clone();
+        // The plugin's folder is `plugins/spark` in the server's.
+        let folder = shared.folder.ancestors().nth(2).unwrap_or(&shared.folder);
+        ServerReport {
+            endstone_version: environment.server_version,
+            minecraft_version: environment.minecraft_version,
+            brand: environment.server_name,
+            machine: Machine::read(),
+            statistics: Some(statistics),
+            world: world.map(|world| (*world).clone()),
+            python,
+            properties: server_properties(&folder.join(PROPERTIES)),
+        }
+    }
+}
+
+/// The server's last minutes. In the first seconds of a server, waits until the kernel was asked twice: shares of processors are known only then, and without
+/// them the viewer could not show the rest.
+fn complete(shared: &Shared) -> Statistics {
+    let end = Instant::now() + Duration::from_millis(limits::FIRST_READING_MILLIS);
+    loop {
+        let statistics = shared.statistics.snapshot();
+        let left = end.saturating_duration_since(Instant::now());
+        let mut state = shared.state.lock();
+        if statistics.cpu.system.last_1m.is_some() || state.shutting_down || left.is_zero() {
+            return statistics;
+        }
+        let look = left.min(Duration::from_millis(limits::UPLOAD_LOOK_MILLIS));
+        shared.wake.wait_for(&mut state, look);
+    }
+}
+
+/// The last quarter of an hour, by minutes since the Unix epoch, oldest first; the running minute is the last.
+pub(super) fn last_minutes(shared: &Shared) -> Vec<(i64, WindowStatistics)> {
+    let (now, wall) = (clock::monotonic(), clock::wall());
+    let into_minute = wall.0.rem_euclid(60_000).unsigned_abs() * 1_000_000;
+    let minute = wall.0.div_euclid(60_000);
+    let starts = (0..=HISTORY_MINUTES).rev().filter_map(|ago| {
+        let start = now.0.checked_sub(into_minute + ago * limits::WINDOW_NANOS)?;
+        Some((minute - ago as i64, MonotonicNanos(start)))
+    });
+    starts
+        .map(|(minute, start)| {
+            let end = MonotonicNanos(start.0.saturating_add(limits::WINDOW_NANOS));
+            (minute, shared.statistics.window(start, end, now))
+        })
+        .collect()
+}
