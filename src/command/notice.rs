@@ -103,7 +103,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                 line
             };
             match kept {
-                0 => line.bad("It is lost."),
+                0 => line.bad("It is lost, but for what the next start can recover of it."),
                 1 => line
                     .text("It is kept for another try: ")
                     .value(TO_FILE)
