@@ -58,9 +58,11 @@ fn stretched(running: &RunningInfo) -> Option<Line> {
     }
     Some(
         Line::continued()
-            .text("The interval is stretched to ")
+            .text("Samples are ")
             .value(interval(sampler.interval_nanos / 1_000))
-            .text(": asking all threads takes longer than that, or the machine is busy."),
+            .text(" apart, not ")
+            .value(interval(running.interval_micros))
+            .text(": the machine is busy, or has too many threads to be asked in that time."),
     )
 }
 
@@ -102,8 +104,9 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
                 .value(counted(functions, "function"))
                 .text(" seen, in ")
                 .value(share(sampler.attributed, sampler.samples))
-                .text(" of the samples, deepest stack ")
-                .value(count(u64::from(python.deepest)));
+                .text(" of the samples, at most ")
+                .value(counted(u64::from(python.deepest), "call"))
+                .text(" deep");
             let line = match python.threads_refused {
                 0 => line,
                 refused => line.bad(format!(", {} had no room", counted(refused, "thread"))),
@@ -111,14 +114,11 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),
-                (made, 0) => line
-                    .text(", compared with the interpreter ")
-                    .value(times(made))
-                    .text("."),
+                (made, 0) => line.text(", checked ").value(times(made)).text("."),
                 (made, disagreed) => line
-                    .text(", compared with the interpreter ")
+                    .text(", checked ")
                     .value(times(made))
-                    .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
+                    .bad(format!(", with a wrong function in {} of them.", count(disagreed))),
             }
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
@@ -155,7 +155,7 @@ fn losses(running: &RunningInfo) -> Option<Line> {
     }
     let reasons: Vec<String> = SampleLoss::ALL
         .iter()
-        .map(|reason| (running.sampler.losses.get(*reason), reason.name()))
+        .map(|reason| (running.sampler.losses.get(*reason), why_lost(*reason)))
         .filter(|(number, _)| *number > 0)
         .map(|(number, reason)| format!("{} {reason}", count(number)))
         .collect();
@@ -165,4 +165,17 @@ fn losses(running: &RunningInfo) -> Option<Line> {
     } else {
         line.text(format!(" ({}).", reasons.join(", ")))
     })
+}
+
+/// Why a sample has no stack, in an owner's words.
+fn why_lost(loss: SampleLoss) -> &'static str {
+    match loss {
+        SampleLoss::NoSlot => "too many at once",
+        SampleLoss::ThreadGone => "thread ended",
+        SampleLoss::TimedOut => "no answer in time",
+        SampleLoss::SmallStack => "stack too small",
+        SampleLoss::Blocked => "thread lets no signal through",
+        SampleLoss::Busy => "interrupted twice",
+        SampleLoss::SendFailed => "refused by the system",
+    }
 }

@@ -75,7 +75,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Folded { frames } => Line::new()
             .text("The profile is too large for the viewer: its ")
             .value(count(*frames))
-            .text(" smallest frames were folded into the ones that call them."),
+            .text(" smallest entries are shown as part of those that they stand below."),
         Notice::Saved {
             path,
             samples,
@@ -174,7 +174,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
         Notice::PythonDoubted(frames) => Line::new().bad(format!(
-            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            "{} in the profile did not run. A check has found them, and they are taken out; the profile says how often this happens.",
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(

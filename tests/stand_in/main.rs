@@ -12,6 +12,7 @@ mod independent;
 mod lifecycle;
 mod lock_held;
 mod owners;
+mod players;
 mod privacy;
 mod profiles;
 mod pythons;
