@@ -1,7 +1,7 @@
 //! What is told of work that took its time.
 
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
-use super::figures::{count, counted, interval, size};
+use super::figures::{count, counted, duration, interval, size};
 use super::line::Line;
 use super::monitor;
 use crate::limits;
@@ -103,7 +103,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                 line
             };
             match kept {
-                0 => line.bad("It is lost."),
+                0 => line.bad("It is lost, but for what the next start can recover of it."),
                 1 => line
                     .text("It is kept for another try: ")
                     .value(TO_FILE)
@@ -119,6 +119,41 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::Recovered {
+            path,
+            samples,
+            seconds,
+            unreadable,
+            viewer,
+        } => {
+            let line = Line::new()
+                .good("The server ended while the profiler ran; what it had sampled is saved: ")
+                .value(shown_path(path))
+                .text(format!(
+                    " ({} of {}, native frames only). Drop the file onto ",
+                    counted(*samples, "sample"),
+                    duration(*seconds)
+                ))
+                .value(viewer.clone())
+                .text(" to look at it.");
+            match unreadable {
+                0 => line,
+                1 => line.text(
+                    " One file of it could not be read in full; it is kept as .unreadable in plugins/spark/recovery.",
+                ),
+                count => line.text(format!(
+                    " {count} files of it could not be read in full; they are kept as .unreadable in plugins/spark/recovery."
+                )),
+            }
+        }
+        Notice::NotRecovered(why) => Line::new().bad(format!(
+            "What the profiler had sampled when the server ended could not be recovered: {}.",
+            reason(why)
+        )),
+        Notice::NoJournal(why) => Line::new().bad(format!(
+            "A crash of the server would lose this session: {}. The profiler goes on.",
+            reason(why)
+        )),
         Notice::Monitor(event) => monitor::event(event),
         Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
         Notice::HealthSaved {

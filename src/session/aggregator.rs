@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::books::Books;
 use super::eras::CodeEras;
+use crate::journal::Feed;
 use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, TickFigures};
 use crate::native::SampleSource;
 use crate::profile::{MergeStats, Merger, Room, ThreadProfile};
@@ -65,7 +66,7 @@ pub(super) struct Aggregated {
     /// The oldest window that was kept.
     pub(super) first_window: u32,
     /// What became of ticks, if only slow ones are kept.
-    ticks: Option<TickFigures>,
+    pub(super) ticks: Option<TickFigures>,
 }
 
 #[derive(Debug, Default)]
@@ -97,11 +98,16 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(source: SampleSource, books: Books, eras: Arc<CodeEras>) -> std::io::Result<Self> {
+    pub(super) fn start(
+        source: SampleSource,
+        books: Books,
+        eras: Arc<CodeEras>,
+        feed: Option<Feed>,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, books, &eras, &shared)
+            move || run(source, books, &eras, feed, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -139,18 +145,28 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, mut books: Books, eras: &CodeEras, shared: &Shared) {
+fn run(mut source: SampleSource, mut books: Books, eras: &CodeEras, mut feed: Option<Feed>, shared: &Shared) {
     let mut moved = Vec::new();
     let mut merger = Merger::new();
     let mut figures = MergeFigures::default();
     let mut more = true;
     while more {
         more = source.drain(DRAIN_WAIT, &mut |sample| {
+            if let Some(feed) = &mut feed {
+                feed.sample(sample);
+            }
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
             books.sample(sample, eras.path(sample.taken_at, merged.path, &mut moved));
         });
-        books.settle(source.take_ended());
+        let ended = source.take_ended();
+        if let Some(feed) = &mut feed {
+            for (key, name) in &ended {
+                feed.ended(*key, name.clone());
+            }
+            feed.flush(|| source.modules(), |key| source.thread_name(key));
+        }
+        books.settle(ended);
         figures.ticks = books.tick_figures();
         figures.used = books.used();
         *shared.figures.lock() = figures;

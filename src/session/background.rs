@@ -73,6 +73,7 @@ pub(super) fn begin(shared: &Shared) {
         server_thread,
         &shared.settings,
         &shared.watch,
+        None,
     );
     match begun {
         Ok(recording) => {

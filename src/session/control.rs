@@ -326,6 +326,23 @@ pub enum Notice {
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
+    /// What a session had sampled when the server ended is a profile now.
+    Recovered {
+        /// The file.
+        path: PathBuf,
+        /// Samples with a stack.
+        samples: u64,
+        /// How long the session had run, in seconds.
+        seconds: u64,
+        /// Parts that could not be read and are kept as they are.
+        unreadable: usize,
+        /// The page that shows it.
+        viewer: String,
+    },
+    /// What a session had sampled when the server ended could not be made a profile; why, in a user's words.
+    NotRecovered(String),
+    /// A crash of the server would lose the session; why, in a user's words.
+    NoJournal(String),
     /// The tick monitor has something to say; to whoever switched it on and nobody else.
     Monitor(MonitorEvent),
     /// The health report is on the viewer's server.

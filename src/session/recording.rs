@@ -16,10 +16,11 @@ use super::control::StartRequest;
 use super::eras::CodeEras;
 use super::python::PythonSide;
 use super::tick_watch::TickWatch;
+use crate::journal::Feed;
 use crate::limits;
 use crate::model::{
-    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, Retention, SamplerDiagnostics, ThreadChoice,
-    TickFigures, Tid,
+    CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, RecoveryFigures, Retention, SamplerDiagnostics,
+    ThreadChoice, TickFigures, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, Room, WindowClock};
@@ -87,6 +88,16 @@ pub(super) struct Recorded {
     pub(super) figures: Figures,
     pub(super) aggregated: Option<Aggregated>,
     pub(super) codes: Vec<(CodeId, CodeInfo)>,
+    /// Set when it was not this process that recorded it.
+    pub(super) recovered: Option<Recovered>,
+}
+
+/// What is known of a session of a process that is gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Recovered {
+    pub(super) figures: RecoveryFigures,
+    /// It ran the program that this process runs.
+    pub(super) same_executable: bool,
 }
 
 /// The parts that end with the session.
@@ -128,6 +139,7 @@ impl Recording {
         server_thread: Tid,
         settings: &Settings,
         watch: &Arc<TickWatch>,
+        feed: Option<Feed>,
     ) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
         let python = match purpose {
@@ -172,7 +184,7 @@ impl Recording {
         };
         let books = Books::new(window_clock, purpose.retention(), only);
         let eras = Arc::<CodeEras>::default();
-        let aggregator = match Aggregator::start(source, books, Arc::clone(&eras)) {
+        let aggregator = match Aggregator::start(source, books, Arc::clone(&eras), feed) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
@@ -331,6 +343,7 @@ impl Recording {
             figures,
             aggregated: Some(aggregated),
             codes: self.eras.all(self.python().codes()),
+            recovered: None,
         })
     }
 
@@ -368,6 +381,7 @@ impl Recording {
             figures: last,
             aggregated,
             codes: self.eras.all(python.codes),
+            recovered: None,
         }
     }
 }

@@ -66,6 +66,7 @@ pub(super) fn make(
         user,
         samples,
         folded,
+        journal: None,
     }
 }
 
@@ -82,6 +83,11 @@ pub(super) struct Saved {
 }
 
 impl Saved {
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What is said of it.
     pub(super) fn notice(&self, viewer: &WebAddress) -> Notice {
         Notice::Saved {
@@ -100,9 +106,9 @@ impl Saved {
 }
 
 /// Writes a profile below the plugin's folder.
-pub(super) fn save(folder: &Path, unsaved: Unsaved, settings: &Settings) -> Result<Saved, SaveError> {
+pub(super) fn save(folder: &Path, unsaved: Unsaved, kind: Kind, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
-        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, Kind::Asked)?;
+        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, kind)?;
         export::make_room(&profiles, &path, settings.profile_folder_bytes());
         Ok(path)
     });
@@ -134,7 +140,12 @@ fn metadata(
         selection: selection(recorded),
         view: recorded.request.view,
         ignore_sleeping: recorded.request.ignore_sleeping,
-        server_sha256: crate::symbol::executable_sha256(),
+        server_sha256: recorded
+            .recovered
+            .as_ref()
+            .is_none_or(|recovered| recovered.same_executable)
+            .then(crate::symbol::executable_sha256)
+            .flatten(),
         sources: environment.plugins.iter().map(source).collect(),
         slow_ticks: recorded
             .request
@@ -143,6 +154,7 @@ fn metadata(
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,
         python: recorded.figures.python.clone(),
+        recovery: recorded.recovered.as_ref().map(|recovered| recovered.figures.clone()),
     }
 }
 

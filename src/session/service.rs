@@ -26,8 +26,10 @@ use super::control::{
 };
 use super::environment::Environment;
 use super::health;
+use super::journaling::Journaling;
 use super::monitor::Monitor;
 use super::recording::Recording;
+use super::recover;
 use super::tick_watch::{TickGauge, TickWatch};
 use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
@@ -123,6 +125,7 @@ pub(super) struct Shared {
     pub(super) ticks: TickWindows,
     pub(super) watch: Arc<TickWatch>,
     monitor: Monitor,
+    pub(super) journaling: Journaling,
     pub(super) environment: Mutex<Environment>,
     pub(super) world: WorldDesk,
     outgoing: Mutex<Vec<Outgoing>>,
@@ -139,6 +142,9 @@ impl Shared {
     }
 }
 
+/// Name of the folder that holds journals, below the plugin's own.
+const RECOVERY: &str = "recovery";
+
 /// The profiler.
 #[derive(Debug)]
 pub struct Service {
@@ -153,6 +159,7 @@ impl Service {
     pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
         let statistics = Arc::new(stats::Service::new());
         let shared = Arc::new(Shared {
+            journaling: Journaling::new(folder.join(RECOVERY), settings.recovery),
             folder,
             settings,
             uploader: Uploader::from_environment(),
@@ -176,6 +183,7 @@ impl Service {
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
+        self.shared.journaling.tick(&tick);
         self.shared.watch.task(tick.at, tick.mspt);
         let statistics = &self.shared.statistics;
         statistics.tick(tick.at, tick.tid, tick.mspt);
@@ -204,6 +212,11 @@ impl Service {
             drop(state);
             self.shared.send(&Requester::Console, Notice::BackgroundStopped(why));
         }
+    }
+
+    /// Begins to make profiles of what crashes have left, on a thread of its own. What comes of it is told as ever.
+    pub fn recover(&self) {
+        recover::begin(&self.shared);
     }
 
     /// The statistics: to be started and fed by the plugin.
@@ -282,6 +295,7 @@ impl Service {
             None => true,
         };
         let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
+        self.shared.journaling.end();
         // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
         self.shared.statistics.stop();
         ended

@@ -12,6 +12,7 @@ use super::server::Inquiry;
 use super::service::{Ending, Order, Phase, Shared};
 use super::unsaved::Unsaved;
 use super::upload::{self, Sent};
+use crate::export::Kind;
 use crate::limits;
 use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
 use crate::sys::clock;
@@ -38,6 +39,7 @@ enum Wake {
     PythonDoubted(Requester, u64),
     Background(Arc<Recording>),
     BackgroundDisplaced,
+    NoJournal(Requester, String),
     ShutDown,
     BackgroundShutDown,
     NothingLeft,
@@ -62,6 +64,8 @@ pub(super) fn run(shared: &Shared) {
         };
         shared.ticks.end(clock::monotonic());
         shared.world.end();
+        // What is on disk stays there for the next start.
+        drop(shared.journaling.take());
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
 }
@@ -86,6 +90,7 @@ fn work(shared: &Shared) {
                 );
             }
             Wake::PythonDoubted(by, frames) => shared.send(&by, Notice::PythonDoubted(frames)),
+            Wake::NoJournal(by, why) => shared.send(&by, Notice::NoJournal(why)),
             Wake::PythonLost(by, why) => shared.send(&by, Notice::PythonLost(why)),
             Wake::ShutDown => end(shared, &Requester::Console, None),
             Wake::NothingLeft => return,
@@ -142,6 +147,9 @@ fn next(shared: &Shared) -> Wake {
         if let Some(why) = recording.python_loss_to_tell() {
             return Wake::PythonLost(recording.request().requested_by.clone(), why);
         }
+        if let Some(why) = shared.journaling.problem_to_tell() {
+            return Wake::NoJournal(recording.request().requested_by.clone(), why);
+        }
         shared.wake.wait_for(&mut state, left.min(LOOK_AFTER));
     }
 }
@@ -154,7 +162,17 @@ fn start(shared: &Shared, request: StartRequest) {
         return;
     };
     background::end(shared);
-    match Recording::begin(request, Purpose::Asked, server_thread, &shared.settings, &shared.watch) {
+    let feed = shared
+        .journaling
+        .begin(&request, server_thread, &shared.environment.lock().clone());
+    match Recording::begin(
+        request,
+        Purpose::Asked,
+        server_thread,
+        &shared.settings,
+        &shared.watch,
+        feed,
+    ) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -168,6 +186,7 @@ fn start(shared: &Shared, request: StartRequest) {
             shared.send(&by, notice);
         }
         Err(error) => {
+            shared.journaling.cancel();
             shared.state.lock().phase = Phase::Idle;
             shared.send(&by, Notice::StartFailed(error.to_string()));
         }
@@ -227,10 +246,14 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 ticks: shared.ticks.end(recorded.ended_at),
                 counts: shared.world.end(),
             };
+            // Without trees (a bug of ours) the journal has more to tell than the profile: it is left for the next start.
+            let journal = shared.journaling.take().filter(|_| recorded.aggregated.is_some());
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
             }
-            Some(make(shared, request, recorded, windows, inquiry))
+            let mut made = make(shared, request, recorded, windows, inquiry);
+            made.journal = journal.map(Box::new);
+            Some(made)
         }
         Some(ToEnd::Background(recording)) => {
             let inquiry = Inquiry::begin(shared);
@@ -284,6 +307,7 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
         match upload::send(shared, by, &next) {
             Sent::Done(link) => {
                 remember(shared, by, &next, ProfilePlace::Link(link.clone()));
+                next.discard_journal();
                 shared.send(by, Notice::Uploaded { link });
             }
             Sent::Failed(failure) => {
@@ -303,7 +327,14 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
             }
             Sent::Dropped(by) => {
                 // This one goes, and the one of the session that was ended; nothing was said of the others.
-                left.extend(waiting.filter(|(other, _)| *other < kept).map(|(_, other)| other));
+                next.discard_journal();
+                for (other, mut profile) in waiting {
+                    if other < kept {
+                        left.push(profile);
+                    } else {
+                        profile.discard_journal();
+                    }
+                }
                 shared.send(&by, Notice::Cancelled);
                 let mut state = shared.state.lock();
                 if state.shutting_down {
@@ -319,7 +350,7 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
 }
 
 /// Adds a profile to the list of past ones. That it could not be written is no reason to worry anybody who has the profile.
-fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePlace) {
+pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePlace) {
     let now = clock::wall();
     let entry = PastProfile {
         time: now.0,
@@ -343,10 +374,11 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
     let mut waiting = waiting.into_iter();
     while let Some(next) = waiting.next() {
         shared.send(by, Notice::Writing);
-        match report::save(&shared.folder, next, &shared.settings) {
-            Ok(saved) => {
+        match report::save(&shared.folder, next, Kind::Asked, &shared.settings) {
+            Ok(mut saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
                 shared.send(by, saved.notice(&shared.settings.viewer));
+                saved.profile.discard_journal();
             }
             Err(failed) => {
                 let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();
@@ -374,8 +406,12 @@ fn cancel(shared: &Shared, by: &Requester) {
             drop(recording.finish());
             shared.ticks.end(clock::monotonic());
             shared.world.end();
+            shared.journaling.cancel();
         }
-        Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),
+        Some(ToEnd::Unsaved) => {
+            let waiting = std::mem::take(&mut shared.state.lock().unsaved);
+            waiting.into_iter().for_each(|mut profile| profile.discard_journal());
+        }
         // What was to be cancelled has never begun.
         Some(ToEnd::Background(_)) => {
             shared.state.lock().phase = Phase::Idle;

@@ -21,6 +21,8 @@ pub struct Settings {
     pub disable_response_broadcast: bool,
     /// Follow Python functions.
     pub python_attribution: bool,
+    /// Keep what a session has sampled on disk while it runs, and make profiles of what crashes have left.
+    pub recovery: bool,
     /// Where separate debug files are looked for.
     pub debug_folder: PathBuf,
     /// Most room for saved profiles, in MiB.
@@ -40,6 +42,7 @@ impl Default for Settings {
             bytebin: WebAddress::of_host("spark-usercontent.lucko.me"),
             disable_response_broadcast: false,
             python_attribution: true,
+            recovery: true,
             // Where Linux distributions keep them.
             debug_folder: PathBuf::from("/usr/lib/debug"),
             profile_folder_mebibytes: limits::PROFILE_FOLDER_BYTES >> 20,
@@ -91,6 +94,11 @@ pub(super) const KEYS: &[Key] = &[
         comment: "Follow Python functions: \"on\" or \"off\". Off, profiles show native frames only, and no Python function costs more while one is taken.",
     },
     Key {
+        name: "recovery",
+        kind: Kind::Switch(|settings| &mut settings.recovery),
+        comment: "Keep what a session samples on disk while it runs (at most 64 MiB), so that a crash of the server does not lose it: \"on\" or \"off\".",
+    },
+    Key {
         name: "debugFolder",
         kind: Kind::Folder(|settings| &mut settings.debug_folder),
         comment: "Where separate debug files are looked for, to name functions of stripped files.",
@@ -137,6 +145,7 @@ mod tests {
                     bytebinUrl = 'http://localhost:8080/x'\n\
                     disableResponseBroadcast = true\n\
                     pythonAttribution = \"off\"\n\
+                    recovery = \"off\"\n\
                     debugFolder = \"/opt/debug\"\n\
                     profileFolderMebibytes = 64 # small\n\
                     backgroundProfiler = false\n\
@@ -150,6 +159,7 @@ mod tests {
             bytebin,
             disable_response_broadcast,
             python_attribution,
+            recovery,
             debug_folder,
             profile_folder_mebibytes,
             background_profiler,
@@ -160,6 +170,7 @@ mod tests {
         assert_eq!(bytebin.page("post"), "http://localhost:8080/x/post");
         assert!(disable_response_broadcast);
         assert!(!python_attribution);
+        assert!(!recovery);
         assert_eq!(debug_folder, PathBuf::from("/opt/debug"));
         assert_eq!(profile_folder_mebibytes, 64);
         assert!(!background_profiler);

@@ -9,6 +9,8 @@ mod command_lines;
 mod commands;
 mod console;
 mod greenlets;
+#[path = "../journal/independent.rs"]
+mod independent;
 mod lifecycle;
 mod lock_held;
 mod owners;
@@ -16,6 +18,7 @@ mod players;
 mod privacy;
 mod profiles;
 mod pythons;
+mod recovery;
 mod roots;
 mod slow_ticks;
 mod sources;
