@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::model::{
-    PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, TickFigures, View, WallMillis,
+    MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
+    TickFigures, View, WallMillis,
 };
 
 /// A session to start.
@@ -72,6 +73,8 @@ pub enum Ended {
     Wait(usize),
     /// The upload of a finished profile.
     Upload,
+    /// Nothing: a profile is made of what the background profiler has, and that goes on.
+    Nothing,
 }
 
 /// Who gave a command. Enough to find them again later: no pointer to a sender is ever kept.
@@ -112,6 +115,8 @@ pub enum Refusal {
     NotRunning,
     /// The last session is being exported; what is being done for it.
     Exporting(ExportStep),
+    /// There is none to cancel but that in the background.
+    OnlyBackground,
     /// It was told to end already.
     EndingAlready,
     /// The server has not ticked yet, so its thread is not known.
@@ -151,6 +156,29 @@ pub struct SessionInfo {
     pub exporting: Option<ExportStep>,
     /// Finished profiles that could not be written yet.
     pub unsaved: usize,
+    /// The session in the background, while it runs.
+    pub background: Option<BackgroundInfo>,
+}
+
+/// The background profiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackgroundInfo {
+    /// Seconds that it can show.
+    pub kept_seconds: u64,
+    /// Samples with a stack since it began.
+    pub samples: u64,
+    /// Time between samples, in microseconds.
+    pub interval_micros: u64,
+    /// What Python frames it has.
+    pub python: PythonState,
+    /// Nanoseconds since it began.
+    pub elapsed_nanos: u64,
+    /// CPU time of its own threads in that time, in nanoseconds.
+    pub own_nanos: u64,
+    /// Time of the server thread that its samples took, in nanoseconds.
+    pub server_nanos: u64,
+    /// Memory of its call trees, about.
+    pub bytes: u64,
 }
 
 /// A session that runs.
@@ -201,6 +229,12 @@ pub trait Control {
     /// The state of things.
     fn info(&self) -> SessionInfo;
 
+    /// The server now and over its last minutes.
+    fn statistics(&self) -> Statistics;
+
+    /// Switches the tick monitor on, or off when it is on.
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
+
     /// Makes a health report and sends it to the viewer's server.
     ///
     /// # Errors
@@ -211,8 +245,17 @@ pub trait Control {
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
+/// What became of the tick monitor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorChange {
+    /// It is on, and tells of these ticks.
+    Started(SlowTicks),
+    /// It is off.
+    Stopped,
+}
+
 /// The result of work that took its time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
     /// Samples are being taken.
     Started {
@@ -283,6 +326,8 @@ pub enum Notice {
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
+    /// The tick monitor has something to say; to whoever switched it on and nobody else.
+    Monitor(MonitorEvent),
     /// The health report is on the viewer's server.
     HealthUploaded {
         /// Where to look at it.
@@ -307,12 +352,19 @@ pub enum Notice {
     Stopped(String),
     /// Python frames are no longer recorded; why, in a user's words.
     PythonLost(String),
+    /// The background profiler is off for this run; why, in a user's words.
+    BackgroundStopped(String),
+    /// The background profiler follows Python no more: its callbacks took so many thousandths of a thread.
+    BackgroundPythonOff {
+        /// Thousandths.
+        per_mille: u64,
+    },
     /// Audits found this many Python frames that did not run. They were taken out; samples since the audit before may show them.
     PythonDoubted(u64),
 }
 
 /// A notice and whom it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
     /// Who asked for the work.
     pub to: Requester,
