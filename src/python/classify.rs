@@ -6,7 +6,7 @@
 
 use super::layout::Layout;
 use super::objects::Keep;
-use super::paths::{last_part, shortest, without_paths};
+use super::paths::{has_separator, last_part, shortest, without_paths};
 use super::text::presentable;
 use crate::limits::CODE_TEXT_CHARS;
 use crate::model::Category;
@@ -39,7 +39,7 @@ fn installed_plugin(file: &str) -> Option<&str> {
 }
 
 fn is_path(file: &str) -> bool {
-    file.contains(['/', '\\']) && !file.starts_with('<')
+    has_separator(file) && !file.starts_with('<')
 }
 
 impl Layout {

@@ -12,6 +12,16 @@ fn is_separator(character: char) -> bool {
     matches!(character, '/' | '\\')
 }
 
+/// Whether there may be a path in this text. CPython's lone surrogates, which are read as `\ud800` to `\udfff`, are none.
+pub(super) fn has_separator(text: &str) -> bool {
+    let is_surrogate = |after: &str| {
+        matches!(after.as_bytes(), [b'u', b'd', b'8' | b'9' | b'a'..=b'f', third, fourth, ..]
+            if third.is_ascii_hexdigit() && fourth.is_ascii_hexdigit())
+    };
+    let mut backslashes = text.split('\\').skip(1);
+    text.contains('/') || backslashes.any(|after| !is_surrogate(after))
+}
+
 /// The last part of a path, or `~` for somebody's home folder.
 pub(super) fn last_part(path: &str) -> &str {
     let mut parts = path.split(is_separator).filter(|part| !part.is_empty());
@@ -29,9 +39,6 @@ pub(super) fn last_part(path: &str) -> &str {
 /// Any name with the last part of each path in it that is absolute or leads out of its folder: `<template /srv/bds/page.html>` is
 /// `<template page.html>`. Relative paths stay.
 pub(super) fn without_paths(name: &str) -> String {
-    if !name.contains(is_separator) {
-        return name.to_owned();
-    }
     let mut shown = String::with_capacity(name.len());
     for word in name.split_inclusive(is_delimiter) {
         let end = word.strip_suffix(is_delimiter).unwrap_or(word);
@@ -46,7 +53,10 @@ pub(super) fn without_paths(name: &str) -> String {
 /// Where in a word without delimiters a path begins that is not to be shown; the word's end if there is none.
 fn beginning_of_path(word: &str) -> usize {
     let is_outside = |part: &str| part == "..";
-    if word.contains(is_separator) && (word.starts_with('~') || word.split(is_separator).any(is_outside)) {
+    if !has_separator(word) {
+        return word.len();
+    }
+    if word.starts_with('~') || word.split(is_separator).any(is_outside) {
         return 0;
     }
     let mut before = None;
@@ -110,6 +120,8 @@ mod tests {
             ("../../alice/x.py", "x.py"),
             ("pages/../../alice/x.py", "x.py"),
             ("made-/home/alice/x.py", "made-x.py"),
+            (r"lone \ud800 surrogate\udfff", r"lone \ud800 surrogate\udfff"),
+            (r"\ud800\alice\x.py", "x.py"),
         ] {
             assert_eq!(without_paths(name), shown, "{name}");
         }
@@ -138,7 +150,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_home_folder_is_never_shown(
-            before in "(file://|zip:|C:|<[a-z ]{0,6}|[a-z]{0,4}[ =:'\"(-]|[./]{0,6}/)?",
+            before in "(file://|zip:|C:|<([a-z]{1,5} )?|[a-z]{0,4}[ =:'\"(-]|[./]{0,6}/)?",
             separator in r"[/\\]{1,2}",
             parts in prop::collection::vec("[a-z0-9.]{1,6}", 1..5),
             after in "[>)' ]?",
