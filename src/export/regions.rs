@@ -118,7 +118,9 @@ mod tests {
         census
     }
 
-    fn shape(census: DimensionCensus) -> Vec<(i32, Vec<(i32, i32, i32)>)> {
+    type Shape = Vec<(i32, Vec<(i32, i32, i32)>)>;
+
+    fn shape(census: DimensionCensus) -> Shape {
         let world = World {
             players: 0,
             dimensions: vec![census],

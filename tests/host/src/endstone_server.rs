@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use endstone_spark::endstone::abi::{CommandSender, Pass, Server, ServerSlots, Slot};
+use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Server, ServerSlots, Slot};
 
 use crate::command_map;
 use crate::error::HostError;
@@ -153,10 +153,7 @@ unsafe fn overlay_vtable(server: *mut c_void) {
         }))
     };
     let answers = [
-        (
-            ServerSlots::GET_ONLINE_PLAYERS.index,
-            senders::online_players as *const () as usize,
-        ),
+        (ServerSlots::GET_ONLINE_PLAYERS.index, no_players as *const () as usize),
         (
             ServerSlots::GET_PLAYER_BY_ID.index,
             senders::player_by_id as *const () as usize,
@@ -172,6 +169,12 @@ unsafe fn overlay_vtable(server: *mut c_void) {
     }
     // SAFETY: the copy is leaked, so the pointer stays valid; the destructor sets its own vtable again.
     unsafe { *place = Box::leak(vtable)[VTABLE_HEAD..].as_ptr() }
+}
+
+unsafe extern "C" fn no_players(result: *mut CxxVector<usize>, _server: *const c_void) -> *mut CxxVector<usize> {
+    // SAFETY: the caller passes room for the vector.
+    unsafe { result.write(CxxVector::empty()) }
+    result
 }
 
 extern "C" fn max_players(_server: *const c_void) -> i32 {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use endstone_spark::endstone::abi::{
-    CommandSender, CommandSenderSlots, CxxString, CxxVector, Message, MessageKind, OfflinePlayerSlots,
-    PermissibleSlots, Slot, UniqueId,
+    CommandSender, CommandSenderSlots, CxxString, Message, MessageKind, OfflinePlayerSlots, PermissibleSlots, Slot,
+    UniqueId,
 };
 
 use crate::say::say;
@@ -18,7 +18,7 @@ const ID: [u8; 16] = [0x53; 16];
 /// More than `endstone::Player` has.
 const SLOTS: usize = 256;
 
-/// Whether the player is there.
+/// Whether the player can be found by id. In the list of those who are online this player never is: what is asked of them there needs a world.
 static ONLINE: AtomicBool = AtomicBool::new(false);
 /// What the player may do.
 static PERMISSIONS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -110,20 +110,6 @@ pub unsafe extern "C" fn player_by_id(_server: *const c_void, id: UniqueId) -> *
     } else {
         std::ptr::null_mut()
     }
-}
-
-/// `Server::getOnlinePlayers`.
-pub unsafe extern "C" fn online_players(
-    result: *mut CxxVector<usize>,
-    _server: *const c_void,
-) -> *mut CxxVector<usize> {
-    // Relaxed: as above.
-    let player = ONLINE
-        .load(Ordering::Relaxed)
-        .then(|| address(player_object()) as usize);
-    // SAFETY: the caller passes room for the vector.
-    unsafe { result.write(player.into_iter().collect()) };
-    result
 }
 
 unsafe extern "C" fn nothing(_this: *mut c_void) -> *mut c_void {
