@@ -6,6 +6,8 @@ use super::parse::{HEALTH, ParseError, switch};
 /// What is shown beside the usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HealthView {
+    /// Sent to the viewer's server instead of shown.
+    pub upload: bool,
     /// More of memory.
     pub memory: bool,
     /// Each network interface.
@@ -17,6 +19,7 @@ impl HealthView {
         let mut view = HealthView::default();
         for flag in flags {
             match flag.name.as_str() {
+                "upload" => view.upload = switch("upload", flag)?,
                 "memory" => view.memory = switch("memory", flag)?,
                 "network" => view.network = switch("network", flag)?,
                 _ => {

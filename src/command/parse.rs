@@ -164,7 +164,7 @@ fn allowed_flags(action: &str) -> &'static str {
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         UPLOAD => "Use: --comment \"TEXT\".",
         ACTIVITY => "Use: --page N.",
-        HEALTH => "Use: --memory, --network.",
+        HEALTH => "Use: --memory, --network, --upload.",
         PING => "Use: --player NAME.",
         MONITOR => "Use: --threshold PERCENT or --threshold-tick MS.",
         _ => "It takes nothing more.",

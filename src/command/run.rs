@@ -34,6 +34,10 @@ pub fn run<S: AsRef<str>>(
         Command::Help => help::help(),
         Command::Java(command) => vec![help::instead(command)],
         Command::Tps => statistics::tps(&control.statistics()),
+        Command::Health(view) if view.upload => {
+            let accepted = Line::new().text("Making a health report ...");
+            done(control.report_health(requester).map(|()| accepted))
+        }
         Command::Health(view) => statistics::health(&control.statistics(), view),
         Command::Ping { player } => ping::ping(&control.statistics(), player.as_deref()),
         Command::TickMonitor(slow) => vec![monitor::changed(control.toggle_monitor(slow, requester))],

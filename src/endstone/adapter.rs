@@ -93,6 +93,7 @@ impl Adapter {
             service,
             surveyor: Mutex::default(),
         });
+        ticker.service.time_collections();
         if let Err(error) = ticker.service.statistics_service().start() {
             problems.push(format!(
                 "Processor, memory, disk and network are not measured: no thread could be started ({error})."

@@ -26,7 +26,7 @@ pub use diagnostics::{
 };
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
-pub use interpreter::{Generation, Interpreter};
+pub use interpreter::{CollectionTimes, Generation, Interpreter};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use past_profile::{PastKind, PastProfile, ProfilePlace};

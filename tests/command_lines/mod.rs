@@ -9,11 +9,8 @@ pub const HELP: &str = concat!(
     ... start [--thread NAME]... [--regex] [--ignore-sleeping] [--only-ticks-over MS]: other threads (* for all, with --regex by pattern); leave out waiting; keep slow ticks only
     ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--comment \"TEXT\"] [--save-to-file]: stop, and upload the profile or save it; both also with start
-    /spark profiler upload [--comment \"TEXT\"]: stop, and upload the profile
-    /spark profiler info: show how the profiler is doing
-    /spark profiler cancel: stop, and throw the samples away
-    /spark tps: show ticks per second, how long ticks take, and the processors
-    /spark health [--memory] [--network]: the same with memory, disk, system and network
+    /spark profiler upload, /spark profiler info, /spark profiler cancel: stop, and upload the profile; show how the profiler is doing; stop, and throw the samples away
+    /spark tps, /spark health [--memory] [--network] [--upload]: show how the server ticks; and its memory, disk, system and network, or send a report to the viewer
     /spark ping [--player NAME]: show how long players' packets take
     /spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]: tell of slow ticks; again to stop
     /spark activity [--page N]: list past profiles"
@@ -33,6 +30,7 @@ pub const PAGE: &str = "[⚡] --page must be a whole number from 1.";
 pub const PLAYER: &str = "[⚡] --player needs the name of a player.";
 pub const THRESHOLD: &str = "[⚡] --threshold must be a number of percent above 0.";
 pub const THRESHOLD_TICK: &str = "[⚡] --threshold-tick must be a number of milliseconds above 0.";
+pub const REPORTING: &str = "[⚡] Making a health report ...";
 pub const NOTHING_YET: &str = "[⚡] No profile has been made yet. Begin with /spark profiler start.";
 pub const HEAP: &str = "[⚡] There is no Java heap in this server. What Python objects take is shown by Python's own tracemalloc; where time goes by /spark profiler start.";
 pub const COLLECTOR: &str = "[⚡] There is no Java garbage collector in this server. What Python's costs is in a profile: /spark profiler start.";
@@ -235,6 +233,8 @@ pub const GOOD: &[(&str, &str, &str)] = &[
     ("profiler start --comment --thread", "", COMMENT),
     ("profiler cancel", "cancel", CANCELLED),
     ("sampler cancel", "cancel", CANCELLED),
+    ("health --upload", "report health", REPORTING),
+    ("ht --memory --upload", "report health", REPORTING),
 ];
 
 /// Lines that ask for nothing: the line and the answer.
@@ -285,12 +285,13 @@ pub const OTHER: &[(&str, &str)] = &[
         "[⚡] Did not expect \"now\" after \"tps\". It takes nothing more.",
     ),
     (
-        "ht --upload",
-        "[⚡] \"health\" has no option --upload. Use: --memory, --network.",
+        "ht --link",
+        "[⚡] \"health\" has no option --link. Use: --memory, --network, --upload.",
     ),
+    ("health --upload now", "[⚡] --upload takes no value."),
     (
         "healthreport memory",
-        "[⚡] Did not expect \"memory\" after \"health\". Use: --memory, --network.",
+        "[⚡] Did not expect \"memory\" after \"health\". Use: --memory, --network, --upload.",
     ),
     ("health --memory all", "[⚡] --memory takes no value."),
     ("ping --player", PLAYER),

@@ -1,12 +1,14 @@
 //! What a server's owner sees, on the stand-in server with Endstone's released runtime: commands typed into the console, answers read from it, profiles read
 //! from the disk. One server at a time: the tests measure shares.
 
+mod background;
 #[path = "../bytebin/mod.rs"]
 mod bytebin;
 #[path = "../command_lines/mod.rs"]
 mod command_lines;
 mod commands;
 mod console;
+mod greenlets;
 mod lifecycle;
 mod lock_held;
 mod owners;
@@ -19,6 +21,9 @@ mod slow_ticks;
 mod sources;
 mod threads;
 mod uploads;
+mod world;
+#[path = "../host/src/world_plan.rs"]
+mod world_plan;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

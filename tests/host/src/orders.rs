@@ -9,6 +9,7 @@ use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
 use crate::senders;
+use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
 #[derive(Debug)]
@@ -74,6 +75,8 @@ impl Orders {
         let (name, argument) = probe.split_once(' ').unwrap_or((probe, ""));
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
+            ("tasks", _) => say(&format!("!tasks {}", level.tasks.take())),
+            ("world", _) => say(&format!("!world {}", World::figures())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
             ("shares", _) => say(&format!("!shares {}", level.take_shares())),
             ("tools", _) => say(&format!("!tools {}", probes::tools())),
@@ -97,7 +100,7 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
             )),
         }
     }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use endstone_spark::endstone::abi::{
-    CommandSender, CommandSenderSlots, CxxString, Message, MessageKind, OfflinePlayerSlots, PermissibleSlots, Slot,
-    UniqueId,
+    CommandSender, CommandSenderSlots, CxxString, CxxVector, Message, MessageKind, OfflinePlayerSlots,
+    PermissibleSlots, PlayerSlots, Slot, UniqueId,
 };
 
 use crate::say::say;
@@ -18,7 +18,7 @@ const ID: [u8; 16] = [0x53; 16];
 /// More than `endstone::Player` has.
 const SLOTS: usize = 256;
 
-/// Whether the player can be found by id. In the list of those who are online this player never is: what is asked of them there needs a world.
+/// Whether the player is there.
 static ONLINE: AtomicBool = AtomicBool::new(false);
 /// What the player may do.
 static PERMISSIONS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -48,7 +48,9 @@ extern "C" fn unexpected() {
 fn player_object() -> &'static Object {
     static PLAYER: OnceLock<Object> = OnceLock::new();
     PLAYER.get_or_init(|| {
-        let own = vtable(&sender(itself as *const c_void, to_player as *const c_void));
+        let mut own = sender(itself as *const c_void, to_player as *const c_void).to_vec();
+        own.push((PlayerSlots::GET_PING, ping as *const c_void));
+        let own = vtable(&own);
         let offline = vtable(&[(OfflinePlayerSlots::GET_UNIQUE_ID, unique_id as *const c_void)]);
         Object([own, offline])
     })
@@ -110,6 +112,17 @@ pub unsafe extern "C" fn player_by_id(_server: *const c_void, id: UniqueId) -> *
     } else {
         std::ptr::null_mut()
     }
+}
+
+/// Whoever is there, for `Server::getOnlinePlayers`.
+pub fn online_players() -> CxxVector<*mut c_void> {
+    // Relaxed: as above.
+    let player = ONLINE.load(Ordering::Relaxed).then(|| address(player_object()));
+    player.into_iter().collect()
+}
+
+unsafe extern "C" fn ping(_this: *const c_void) -> i64 {
+    42
 }
 
 unsafe extern "C" fn nothing(_this: *mut c_void) -> *mut c_void {
