@@ -16,6 +16,7 @@ mod pythons;
 mod roots;
 mod slow_ticks;
 mod sources;
+mod statistics;
 mod threads;
 mod uploads;
 mod world;
