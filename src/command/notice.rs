@@ -75,7 +75,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Folded { frames } => Line::new()
             .text("The profile is too large for the viewer: its ")
             .value(count(*frames))
-            .text(" smallest frames were folded into the ones that call them."),
+            .text(" smallest entries are shown as part of those that they stand below."),
         Notice::Saved {
             path,
             samples,
@@ -138,8 +138,16 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::BackgroundStopped(why) => {
+            Line::new().bad(format!("The background profiler is off: {}.", reason(why)))
+        }
+        Notice::BackgroundPythonOff { per_mille } => Line::new().bad(format!(
+            "The background profiler no longer follows Python functions: that took {}.{} % of a thread's time. Native profiling goes on.",
+            per_mille / 10,
+            per_mille % 10
+        )),
         Notice::PythonDoubted(frames) => Line::new().bad(format!(
-            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            "{} in the profile did not run. A check has found them, and they are taken out; the profile says how often this happens.",
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(

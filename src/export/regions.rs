@@ -119,7 +119,10 @@ mod tests {
         census
     }
 
-    fn shape(census: DimensionCensus) -> Vec<(i32, Vec<(i32, i32, i32)>)> {
+    /// Of each region its entities, and of each of its chunks where it is and how many it holds.
+    type Shape = Vec<(i32, Vec<(i32, i32, i32)>)>;
+
+    fn shape(census: DimensionCensus) -> Shape {
         let world = World {
             players: 0,
             dimensions: vec![census],

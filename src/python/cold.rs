@@ -15,6 +15,7 @@ use super::context::{Context, tag};
 use super::greenlets;
 use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
+use super::paths::without_paths;
 use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
 use crate::shadow::EntryCode;
@@ -217,8 +218,8 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
 fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {
     let place = live.layout.classify(&module, file);
     CodeInfo {
-        module: named(module),
-        qualified_name: named(qualified_name),
+        module: named(&module),
+        qualified_name: named(&qualified_name),
         file: place.shown,
         first_line,
         category: place.category,
@@ -226,8 +227,13 @@ fn describe(live: &Live, module: String, qualified_name: String, file: &str, fir
     }
 }
 
-fn named(name: String) -> String {
-    if name.is_empty() { "<unknown>".to_owned() } else { name }
+fn named(name: &str) -> String {
+    let shown = without_paths(name);
+    if shown.is_empty() {
+        "<unknown>".to_owned()
+    } else {
+        shown
+    }
 }
 
 /// `__name__` of the globals of the frame that runs `code`.

@@ -17,7 +17,7 @@
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
 //! | `watcher` | notice of the death of code objects |
-//! | `classify`, `layout`, `text` | whose code it is and how it is shown |
+//! | `classify`, `layout`, `paths`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
 //! | `collector` | how long the garbage collector takes |
@@ -43,6 +43,7 @@ mod layout;
 mod live;
 mod monitoring;
 mod objects;
+mod paths;
 mod text;
 mod watcher;
 

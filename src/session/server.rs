@@ -17,30 +17,29 @@ const PROPERTIES: &str = "server.properties";
 /// Whole minutes that a report shows: those of the statistics' history.
 const HISTORY_MINUTES: u64 = 14;
 
-/// Questions that others answer, asked as early as possible.
+/// What was asked of the server thread, as early as possible: it needs some ticks to answer.
 #[derive(Debug)]
 pub(super) struct Inquiry {
     world: Option<Ticket>,
-    python: Option<Question>,
 }
 
 impl Inquiry {
-    /// Asks the server thread for the world and the interpreter for its figures. A server that is being stopped ticks no more, and may hold the
-    /// interpreter's lock: it is not asked.
+    /// Asks for the world. A server that is being stopped ticks no more: it is not asked.
     pub(super) fn begin(shared: &Shared) -> Self {
         let goes_on = !shared.state.lock().shutting_down;
         Inquiry {
             world: goes_on.then(|| shared.world.ask()),
-            python: goes_on.then(Question::ask),
         }
     }
 
-    /// Waits for the answers, as long as the plugin is not being disabled, and puts the rest to them. Reads files.
+    /// Waits for the answer, as long as the plugin is not being disabled, and puts the rest to it. Asks the interpreter, which runs Python code: to be called when no
+    /// session follows it any more. One that may hold the interpreter's lock because it is being stopped is not asked. Reads files.
     pub(super) fn end(self, shared: &Shared) -> ServerReport {
+        let python = self.world.is_some().then(Question::ask);
         let world = self
             .world
             .and_then(|ticket| shared.world.wait(ticket, || !shared.state.lock().shutting_down));
-        let python = match self.python {
+        let python = match python {
             Some(question) => question.answer(),
             None => crate::python::interpreter_unasked("the server is being stopped"),
         };
@@ -61,15 +60,17 @@ impl Inquiry {
     }
 }
 
-/// The server's last minutes. In the first seconds of a server, waits until the kernel was asked twice: shares of processors are known only then, and without
-/// them the viewer could not show the rest.
+/// The server's last minutes. In the first seconds of a server, waits until the kernel has been asked for the second time: shares of processors are known only
+/// then, and without them the viewer could not show the rest.
 fn complete(shared: &Shared) -> Statistics {
     let end = Instant::now() + Duration::from_millis(limits::FIRST_READING_MILLIS);
     loop {
         let statistics = shared.statistics.snapshot();
+        // Nobody asks it where its memory is not known.
+        let is_complete = statistics.cpu.system.last_1m.is_some() || statistics.memory.process_resident_bytes.is_none();
         let left = end.saturating_duration_since(Instant::now());
         let mut state = shared.state.lock();
-        if statistics.cpu.system.last_1m.is_some() || state.shutting_down || left.is_zero() {
+        if is_complete || state.shutting_down || left.is_zero() {
             return statistics;
         }
         let look = left.min(Duration::from_millis(limits::UPLOAD_LOOK_MILLIS));
