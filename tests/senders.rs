@@ -102,6 +102,7 @@ fn world() -> &'static World {
                 (ServerSlots::GET_SCHEDULER, get_scheduler as *const c_void),
                 (ServerSlots::GET_COMMAND_SENDER, get_console as *const c_void),
                 (ServerSlots::GET_PLAYER_BY_ID, get_player as *const c_void),
+                (ServerSlots::GET_LEVEL, nothing as *const c_void),
                 (ServerSlots::GET_ONLINE_PLAYERS, online_players as *const c_void),
                 (ServerSlots::GET_CURRENT_MSPT, five as *const c_void),
                 (ServerSlots::GET_AVERAGE_TPS, five as *const c_void),

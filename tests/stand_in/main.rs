@@ -22,6 +22,7 @@ mod recovery;
 mod roots;
 mod slow_ticks;
 mod sources;
+mod statistics;
 mod threads;
 mod uploads;
 mod world;

@@ -250,7 +250,9 @@ extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &m
     orders.run_pending(level);
     let begun = level::now();
     thread.listener.notify(thread.listener.update_start, thread.instance);
-    level.tasks.begin(level::now());
+    let now = level::now();
+    level.beats.add(now);
+    level.tasks.begin(now);
     // SAFETY: the planted code at this address has this signature; Endstone's detour is in its place and calls the original.
     unsafe {
         let hooked: unsafe extern "C-unwind" fn(*mut Level) = std::mem::transmute(image::at(image::LEVEL_TICK));

@@ -18,7 +18,7 @@ use std::ffi::c_void;
 use std::hint::black_box;
 
 use crate::load::{Load, Turn, Turns};
-use crate::pattern::Lengths;
+use crate::pattern::{Beats, Lengths};
 
 /// Bytes into `Level`'s vtable where Endstone's detour reads the tick number (`getCurrentTick`).
 const CURRENT_TICK_SLOT: usize = 0x288 / 8;
@@ -39,6 +39,7 @@ pub struct Level {
     /// What the work of the next ticks takes, in nanoseconds, instead of the usual.
     pub pattern: VecDeque<u64>,
     pub lengths: Lengths,
+    pub beats: Beats,
     /// When the shares were asked for last.
     shares_since: u64,
     pub tasks: Tasks,
@@ -91,6 +92,7 @@ impl Level {
             state: 1,
             pattern: VecDeque::new(),
             lengths: Lengths::default(),
+            beats: Beats::default(),
             shares_since: now(),
             tasks: Tasks::default(),
         }

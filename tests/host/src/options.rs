@@ -18,6 +18,7 @@ On the console: plugins' commands, stop, and what tests ask
   !ticks N         later lines wait until N more ticks have run
   !pattern N MS,.. N rounds of ticks whose work takes so many milliseconds each; later lines wait for the end
   !lengths         what each tick took since this was asked last, in milliseconds, as the server measures it
+  !beats           how many milliseconds ago the level was ticked, for all ticks
   !shares          percent of wall time that the native work really took since this was asked last
   !sigprof         the action of SIGPROF
   !tasks           what plugins' tasks took of the ticks since this was asked last

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::console::Console;
 use crate::endstone_server::EndstoneServer;
-use crate::level::Level;
+use crate::level::{self, Level};
 use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
@@ -87,6 +87,7 @@ impl Orders {
             ("ticks", Ok(count)) => {
                 self.hold_until = Some((level.current_tick.saturating_add(count), "!ticks done"));
             }
+            ("beats", _) => say(&format!("!beats {}", level.beats.ago(level::now()))),
             ("lengths", _) => say(&format!("!lengths {}", level.lengths.take())),
             ("pattern", _) => match argument.parse::<Pattern>() {
                 Ok(pattern) => {
@@ -100,7 +101,7 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
             )),
         }
     }

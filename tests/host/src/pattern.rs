@@ -63,6 +63,28 @@ impl Lengths {
     }
 }
 
+/// When the level was ticked, in nanoseconds of the monotonic clock.
+#[derive(Debug, Default)]
+pub struct Beats(Vec<u64>);
+
+impl Beats {
+    pub fn add(&mut self, now: u64) {
+        if self.0.len() < MOST {
+            self.0.push(now);
+        }
+    }
+
+    /// How many milliseconds before `now` each was, oldest first.
+    pub fn ago(&self, now: u64) -> String {
+        let text: Vec<String> = self
+            .0
+            .iter()
+            .map(|at| format!("{:.4}", now.saturating_sub(*at) as f64 / 1e6))
+            .collect();
+        text.join(" ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
