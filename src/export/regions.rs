@@ -119,7 +119,10 @@ mod tests {
         census
     }
 
-    fn shape(census: DimensionCensus) -> Vec<(i32, Vec<(i32, i32, i32)>)> {
+    /// A region's entities, and its chunks with theirs: x, z, how many.
+    type Shape = (i32, Vec<(i32, i32, i32)>);
+
+    fn shape(census: DimensionCensus) -> Vec<Shape> {
         let world = World {
             players: 0,
             dimensions: vec![census],
