@@ -192,6 +192,7 @@ fn metadata() -> ProfileMetadata {
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),
         python: PythonDiagnostics::default(),
+        recovery: None,
     }
 }
 

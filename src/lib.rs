@@ -30,6 +30,7 @@
 //! | [`profile`] | merge, call tree, windows | model |
 //! | [`stats`] | ticks, processor, memory, network, players over fifteen minutes | sync, sys, model |
 //! | [`export`] | spark's protobuf, files | profile, symbol, sys, model |
+//! | [`journal`] | what a session has sampled, on disk while it runs; what a crash left of it | sys, model |
 //! | [`settings`] | the owner's `config.toml` | sys, model |
 //! | [`upload`] | sends a profile to the viewer's server | sys, model |
 //! | [`activity`] | the list of past profiles | sys, model |
@@ -49,6 +50,7 @@ pub mod activity;
 pub mod command;
 pub mod endstone;
 pub mod export;
+pub mod journal;
 pub mod limits;
 pub mod model;
 pub mod native;

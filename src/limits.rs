@@ -8,6 +8,9 @@ pub const PYTHON_FRAMES: usize = 256;
 /// thread's frames.
 pub const PYTHON_THREADS: usize = 256;
 
+/// Taken shadow stacks at which a background session attaches to Python anew: three quarters of [`PYTHON_THREADS`], so that no thread is refused meanwhile.
+pub const RENEWED_STACKS: usize = PYTHON_THREADS * 3 / 4;
+
 /// Leaf-most native frames kept of one stack.
 pub const LEAF_FRAMES: usize = 256;
 
@@ -186,6 +189,18 @@ pub const THREAD_NODES: usize = 256;
 /// Times of a session, one for each frame and minute in which it was leaf-most, at 16 bytes each: 128 MB. A thread has some thousand in a minute, so a day of
 /// one thread fits. Beyond it a minute's new ones are booked at one frame that says so.
 pub const SESSION_TIMES: usize = 8_000_000;
+
+/// Default interval of the background profiler in milliseconds: 100 samples a second of an hour are plenty, for a quarter of the usual cost.
+pub const BACKGROUND_INTERVAL_MILLIS: u64 = 10;
+
+/// Most that Python's callbacks may take of a thread while the background profiler follows Python, in thousandths: nobody asked for it.
+pub const BACKGROUND_CALLBACK_PERMILLE: u64 = 5;
+
+/// How long they are watched before that is decided, in seconds: a plugin's busy second is no reason.
+pub const BACKGROUND_CALLBACK_SECONDS: u64 = 10;
+
+/// What one monitoring event costs, in nanoseconds: half of what a call and its return cost, by `./dev bench` (docs/performance.md).
+pub const CALLBACK_NANOS: u64 = 23;
 
 /// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
 pub const ENDLESS_MINUTES: u32 = 60;
@@ -387,6 +402,69 @@ pub const ACTIVITY_PAGE: usize = 8;
 /// Age in days from which a link is taken for dead: the public server keeps uploads for 60 days.
 pub const LINK_DAYS: i64 = 60;
 
+/// Length at which a segment of a journal is ended, in bytes: half an hour of one thread at the shortest useful interval (1 ms), and what a damaged place in it can cost.
+pub const JOURNAL_SEGMENT_BYTES: u64 = 4 << 20;
+
+/// Bytes of one journal; the oldest segments go. Some hours of one thread at 4 ms, a quarter of an hour of a thousand busy threads.
+pub const JOURNAL_BYTES: u64 = 64 << 20;
+
+/// Longest record of a journal, in bytes. The largest that is written holds the new frames of one batch, at 18 bytes each 3.5 MB.
+pub const JOURNAL_RECORD_BYTES: usize = 4 << 20;
+
+/// Batches that wait to be written to a journal: a quarter of a second each, so that a disk may stand still for a quarter of a minute.
+pub const JOURNAL_BATCHES: usize = 64;
+
+/// Frames in all batches that wait, 16 bytes each.
+pub const JOURNAL_QUEUE_FRAMES: usize = 512 << 10;
+
+/// Frames in one batch: a quarter of a second of 2,000 deep stacks. More are not taken in that time by a server that works.
+pub const JOURNAL_BATCH_FRAMES: usize = 128 << 10;
+
+/// Samples in one batch, repetitions put together.
+pub const JOURNAL_BATCH_SAMPLES: usize = 32 << 10;
+
+/// Names and ends of threads that wait while the disk stands still; then the journal is given up. A program that makes a thread for each request may have 100 a second.
+pub const JOURNAL_WAITING_NAMES: usize = 64 << 10;
+
+/// Different frames of one segment. Real ones have some ten thousand; at 24 bytes each a reader needs 12 MB for as many as are allowed.
+pub const JOURNAL_NODES: usize = 512 << 10;
+
+/// Threads of one segment, ended ones included; half of them and a new segment is begun.
+pub const JOURNAL_THREADS: usize = 8_192;
+
+/// Modules of one journal: libraries that are loaded anew all day must not fill it. A server has some hundred.
+pub const JOURNAL_MODULES: usize = 4_096;
+
+/// Longest path in a journal, in bytes: Linux's own limit (PATH_MAX).
+pub const JOURNAL_PATH_BYTES: usize = 4_096;
+
+/// Bytes of all modules' paths that are read from one journal. Real ones have some ten thousand.
+pub const JOURNAL_PATHS_BYTES: usize = 4 << 20;
+
+/// Longest text in a journal, in bytes: a comment of [`COMMENT_CHARS`] characters, whichever they are.
+pub const JOURNAL_TEXT_BYTES: usize = 4 * COMMENT_CHARS;
+
+/// Names or patterns of threads that a journal remembers of the command that began its session: more do not fit on a command line.
+pub const JOURNAL_NAMES: usize = 1_000;
+
+/// Longest time that one sample of a journal may stand for, in microseconds: an hour. A thread that waits is looked at far more often, and sums stay far from overflow.
+pub const JOURNAL_WEIGHT_MICROS: u64 = 3_600_000_000;
+
+/// Longest time that all samples of a journal may stand for, in nanoseconds: 58 years. A thousand threads reach it in three weeks, of which the disk holds minutes.
+pub const JOURNAL_TOTAL_NANOS: u64 = u64::MAX / 10;
+
+/// Minutes of a recovered profile, the newest ones: a day. Each costs a number for every frame in the viewer.
+pub const RECOVERED_MINUTES: u32 = 1_440;
+
+/// Segments that could not be read and are kept.
+pub const UNREADABLE_SEGMENTS: usize = 8;
+
+/// How often the reading of one journal is begun. A journal that ends the server when it is read must not do so at every start; a server that is stopped meanwhile is
+/// no reason to give it up at once.
+pub const RECOVERY_ATTEMPTS: u32 = 3;
+
+/// Longest wait for the last bytes of a journal when its session ends, in milliseconds.
+pub const JOURNAL_END_MILLIS: u64 = 1_000;
 /// Entities that are looked at in one tick, where a profile or a report wants to know what they are. Kind and place of one take a microsecond at most, so this is
 /// half a hundredth of a tick.
 pub const SURVEYED_ENTITIES_PER_TICK: usize = 256;
@@ -438,6 +516,8 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
 
+/// Longest wait, when the plugin is disabled, for a recovery to notice it, in milliseconds. It looks between files; what it was naming is named again at the next start.
+pub const RECOVERY_END_MILLIS: u64 = 500;
 /// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
 pub const FIRST_READING_MILLIS: u64 = 3_000;
 /// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.

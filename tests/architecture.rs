@@ -15,14 +15,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("profile", &["model"]),
     ("stats", &["sync", "sys", "model"]),
     ("export", &["profile", "symbol", "sys", "model"]),
+    ("journal", &["sys", "model"]),
     ("settings", &["sys", "model"]),
     ("upload", &["sys", "model"]),
     ("activity", &["sys", "model"]),
     (
         "session",
         &[
-            "settings", "upload", "activity", "export", "stats", "profile", "symbol", "python", "native", "shadow",
-            "sync", "sys", "model",
+            "settings", "upload", "activity", "journal", "export", "stats", "profile", "symbol", "python", "native",
+            "shadow", "sync", "sys", "model",
         ],
     ),
     ("command", &["session", "model"]),

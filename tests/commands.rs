@@ -273,7 +273,7 @@ fn info_shows_the_running_session() {
     assert_eq!(
         info(|running| (running.sampler.samples, running.sampler.attributed) = (31_250, 23_437)),
         "[⚡] Profiling for 2 min 5 s, started by the console: 31,250 samples of 1 thread, one every 4 ms.
-    Python 3.13.0: 1,034 functions seen, in 75 % of the samples, deepest stack 37."
+    Python 3.13.0: 1,034 functions seen, in 75 % of the samples, at most 37 calls deep."
     );
     assert_eq!(
         info(|running| {
@@ -291,7 +291,7 @@ fn info_shows_the_running_session() {
         }),
         "[⚡] Profiling for 2 min 5 s, started by Álex: 1 sample of 3 threads, one every 4 ms; stops by itself in 25 s.
     Python: none in this server, native frames only.
-    Lost: 12 samples (9 no slot, 3 timed out)."
+    Lost: 12 samples (9 too many at once, 3 no answer in time)."
     );
     assert!(
         info(|running| {
@@ -329,12 +329,22 @@ fn info_says_how_far_python_frames_can_be_trusted() {
     };
     assert!(
         info(|running| running.python.threads_refused = 2)
-            .ends_with("in 0 % of the samples, deepest stack 37, 2 threads had no room.")
+            .ends_with("in 0 % of the samples, at most 37 calls deep, 2 threads had no room.")
     );
-    assert!(audited(1, 0).ends_with("deepest stack 37, compared with the interpreter once."));
-    assert!(audited(1_250, 0).ends_with("deepest stack 37, compared with the interpreter 1,250 times."));
+    assert!(audited(1, 0).ends_with("at most 37 calls deep, checked once."));
+    assert!(audited(1_250, 0).ends_with("at most 37 calls deep, checked 1,250 times."));
+    assert!(audited(1_250, 2).ends_with("checked 1,250 times, with a wrong function in 2 of them."));
+    let swapping = |names: &[&str]| {
+        info(|running| {
+            running.python.swapping_threads = names.len() as u64;
+            running.python.swapping = names.iter().map(|name| (*name).to_owned()).collect();
+        })
+    };
     assert!(
-        audited(1_250, 2).ends_with("compared with the interpreter 1,250 times, 2 of them showed a wrong function.")
+        swapping(&["MC_SERVER"]).ends_with("\n    1 thread swaps stacks (greenlets), native frames only: MC_SERVER.")
+    );
+    assert!(
+        swapping(&["one", "two"]).ends_with("\n    2 threads swap stacks (greenlets), native frames only: one, two.")
     );
 }
 
@@ -426,10 +436,10 @@ fn a_stretched_interval_is_said() {
         ..Session::default()
     };
     let (text, _) = answer(&session(info.clone()), "profiler info");
-    assert!(text.contains("The interval is stretched to 6 ms: "), "{text}");
+    assert!(text.contains("Samples are 6 ms apart, not 4 ms: "), "{text}");
     info.sampler.rounds_late = 10;
     let (text, _) = answer(&session(info), "profiler info");
-    assert!(!text.contains("stretched"), "{text}");
+    assert!(!text.contains("apart"), "{text}");
 }
 
 #[test]

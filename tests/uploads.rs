@@ -72,7 +72,7 @@ fn listed(head: &str) {
 
 /// What an owner reads when it does not work, word for word.
 const FAILURES: &[(Mode, &str, usize)] = &[
-    (Mode::Status(413), "the profile is too large for 127.0.0.1", 1),
+    (Mode::Status(413), "it is too large for 127.0.0.1", 1),
     (
         Mode::Status(429),
         "127.0.0.1 has had too many uploads from here; it takes more in some minutes",
@@ -364,7 +364,7 @@ fn a_profile_that_is_too_large_for_the_server_keeps_no_other_from_it() {
     server.until(|notice| matches!(notice, Notice::Saved { .. }));
     server.settle();
     assert!(
-        server.has_said("the profile is too large for 127.0.0.1") && server.has_said("The profile is here: "),
+        server.has_said("it is too large for 127.0.0.1") && server.has_said("The profile is here: "),
         "{:?}",
         server.said
     );

@@ -1,16 +1,20 @@
 //! What `/spark profiler info` shows.
 
 use super::answer::{START, STOP, name, reason, step};
-use super::figures::{count, counted, duration, interval, share};
+use super::figures::{count, counted, duration, fine_share, interval, share, size};
 use super::line::Line;
 use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
-use crate::session::{Requester, RunningInfo, SessionInfo};
+use crate::session::{BackgroundInfo, Requester, RunningInfo, SessionInfo};
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let mut lines = match &info.running {
         Some(running) => session(running),
-        None => vec![without_session(info)],
+        None => {
+            let mut lines = vec![without_session(info)];
+            lines.extend(info.background.iter().flat_map(background));
+            lines
+        }
     };
     if info.unsaved > 0 {
         let waiting = format!("Not saved yet: {}", counted(info.unsaved as u64, "earlier profile"));
@@ -49,6 +53,34 @@ fn session(running: &RunningInfo) -> Vec<Line> {
     lines
 }
 
+/// What the background profiler has, and what it costs.
+fn background(info: &BackgroundInfo) -> [Line; 2] {
+    let python = match info.python {
+        PythonState::Active => ", with Python functions",
+        _ => "",
+    };
+    [
+        Line::continued()
+            .text("In the background: the last ")
+            .value(duration(info.kept_seconds))
+            .text(", one sample every ")
+            .value(interval(info.interval_micros))
+            .text(format!("{python} ("))
+            .value(counted(info.samples, "sample"))
+            .text(" so far). ")
+            .value(STOP)
+            .text(" makes a profile of it."),
+        Line::continued()
+            .text("It takes ")
+            .value(fine_share(info.own_nanos, info.elapsed_nanos))
+            .text(" of one core, ")
+            .value(fine_share(info.server_nanos, info.elapsed_nanos))
+            .text(" of the server thread's time, and ")
+            .value(size(info.bytes))
+            .text("."),
+    ]
+}
+
 /// One line when samples are further apart than asked for: one round in twenty, and by more than a twentieth on average.
 fn stretched(running: &RunningInfo) -> Option<Line> {
     let sampler = &running.sampler;
@@ -58,9 +90,11 @@ fn stretched(running: &RunningInfo) -> Option<Line> {
     }
     Some(
         Line::continued()
-            .text("The interval is stretched to ")
+            .text("Samples are ")
             .value(interval(sampler.interval_nanos / 1_000))
-            .text(": asking all threads takes longer than that, or the machine is busy."),
+            .text(" apart, not ")
+            .value(interval(running.interval_micros))
+            .text(": the machine is busy, or has too many threads to be asked in that time."),
     )
 }
 
@@ -102,8 +136,9 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
                 .value(counted(functions, "function"))
                 .text(" seen, in ")
                 .value(share(sampler.attributed, sampler.samples))
-                .text(" of the samples, deepest stack ")
-                .value(count(u64::from(python.deepest)));
+                .text(" of the samples, at most ")
+                .value(counted(u64::from(python.deepest), "call"))
+                .text(" deep");
             let line = match python.threads_refused {
                 0 => line,
                 refused => line.bad(format!(", {} had no room", counted(refused, "thread"))),
@@ -111,14 +146,11 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),
-                (made, 0) => line
-                    .text(", compared with the interpreter ")
-                    .value(times(made))
-                    .text("."),
+                (made, 0) => line.text(", checked ").value(times(made)).text("."),
                 (made, disagreed) => line
-                    .text(", compared with the interpreter ")
+                    .text(", checked ")
                     .value(times(made))
-                    .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
+                    .bad(format!(", with a wrong function in {} of them.", count(disagreed))),
             }
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
@@ -155,7 +187,7 @@ fn losses(running: &RunningInfo) -> Option<Line> {
     }
     let reasons: Vec<String> = SampleLoss::ALL
         .iter()
-        .map(|reason| (running.sampler.losses.get(*reason), reason.name()))
+        .map(|reason| (running.sampler.losses.get(*reason), why_lost(*reason)))
         .filter(|(number, _)| *number > 0)
         .map(|(number, reason)| format!("{} {reason}", count(number)))
         .collect();
@@ -165,4 +197,17 @@ fn losses(running: &RunningInfo) -> Option<Line> {
     } else {
         line.text(format!(" ({}).", reasons.join(", ")))
     })
+}
+
+/// Why a sample has no stack, in an owner's words.
+fn why_lost(loss: SampleLoss) -> &'static str {
+    match loss {
+        SampleLoss::NoSlot => "too many at once",
+        SampleLoss::ThreadGone => "thread ended",
+        SampleLoss::TimedOut => "no answer in time",
+        SampleLoss::SmallStack => "stack too small",
+        SampleLoss::Blocked => "thread lets no signal through",
+        SampleLoss::Busy => "interrupted twice",
+        SampleLoss::SendFailed => "refused by the system",
+    }
 }

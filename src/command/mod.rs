@@ -34,4 +34,3 @@ pub use notice::answer_notice;
 pub use parse::{Command, ParseError, ProfilerCommand, parse};
 pub use permission::{Granted, PERMISSIONS, Permission};
 pub use run::run;
-pub use start::Start;

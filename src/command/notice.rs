@@ -1,7 +1,7 @@
 //! What is told of work that took its time.
 
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
-use super::figures::{count, counted, interval, size};
+use super::figures::{count, counted, duration, interval, size};
 use super::line::Line;
 use super::monitor;
 use crate::limits;
@@ -75,7 +75,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Folded { frames } => Line::new()
             .text("The profile is too large for the viewer: its ")
             .value(count(*frames))
-            .text(" smallest frames were folded into the ones that call them."),
+            .text(" smallest entries are shown as part of those that they stand below."),
         Notice::Saved {
             path,
             samples,
@@ -103,7 +103,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                 line
             };
             match kept {
-                0 => line.bad("It is lost."),
+                0 => line.bad("It is lost, but for what the next start can recover of it."),
                 1 => line
                     .text("It is kept for another try: ")
                     .value(TO_FILE)
@@ -119,6 +119,41 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::Recovered {
+            path,
+            samples,
+            seconds,
+            unreadable,
+            viewer,
+        } => {
+            let line = Line::new()
+                .good("The server ended while the profiler ran; what it had sampled is saved: ")
+                .value(shown_path(path))
+                .text(format!(
+                    " ({} of {}, native frames only). Drop the file onto ",
+                    counted(*samples, "sample"),
+                    duration(*seconds)
+                ))
+                .value(viewer.clone())
+                .text(" to look at it.");
+            match unreadable {
+                0 => line,
+                1 => line.text(
+                    " One file of it could not be read in full; it is kept as .unreadable in plugins/spark/recovery.",
+                ),
+                count => line.text(format!(
+                    " {count} files of it could not be read in full; they are kept as .unreadable in plugins/spark/recovery."
+                )),
+            }
+        }
+        Notice::NotRecovered(why) => Line::new().bad(format!(
+            "What the profiler had sampled when the server ended could not be recovered: {}.",
+            reason(why)
+        )),
+        Notice::NoJournal(why) => Line::new().bad(format!(
+            "A crash of the server would lose this session: {}. The profiler goes on.",
+            reason(why)
+        )),
         Notice::Monitor(event) => monitor::event(event),
         Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
         Notice::HealthSaved {
@@ -138,8 +173,16 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::BackgroundStopped(why) => {
+            Line::new().bad(format!("The background profiler is off: {}.", reason(why)))
+        }
+        Notice::BackgroundPythonOff { per_mille } => Line::new().bad(format!(
+            "The background profiler no longer follows Python functions: that took {}.{} % of a thread's time. Native profiling goes on.",
+            per_mille / 10,
+            per_mille % 10
+        )),
         Notice::PythonDoubted(frames) => Line::new().bad(format!(
-            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            "{} in the profile did not run. A check has found them, and they are taken out; the profile says how often this happens.",
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(

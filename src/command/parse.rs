@@ -5,11 +5,11 @@ use super::health::HealthView;
 use super::help::JavaCommand;
 use super::monitor;
 use super::ping;
-use super::start::Start;
+use super::start::start;
 use super::tokens;
 use crate::limits;
 use crate::model::{SlowTicks, clean_text};
-use crate::session::Destination;
+use crate::session::{Destination, Requester, StartRequest, StopRequest};
 
 /// What was asked for.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,14 +42,9 @@ pub enum Command {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfilerCommand {
     /// Begin a session.
-    Start(Start),
+    Start(StartRequest),
     /// End the session and export it.
-    Stop {
-        /// Where it goes.
-        to: Destination,
-        /// One line for the profile's page.
-        comment: Option<String>,
-    },
+    Stop(StopRequest),
     /// Show the state.
     Info,
     /// End the session and drop it.
@@ -190,11 +185,11 @@ const INFO: &str = "profiler info";
 const CANCEL: &str = "profiler cancel";
 const OPEN: &str = "profiler open";
 
-/// Understands the arguments of `/spark`, however the server split them.
+/// Understands the arguments of `/spark`, however the server split them; `by` typed them.
 ///
 /// # Errors
 /// One line for the sender; see [`ParseError`].
-pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
+pub fn parse<S: AsRef<str>>(arguments: &[S], by: &Requester) -> Result<Command, ParseError> {
     let length: usize = arguments.iter().map(|argument| argument.as_ref().len() + 1).sum();
     if length > limits::COMMAND_LINE_BYTES {
         return Err(ParseError::TooLong);
@@ -206,7 +201,7 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
     };
     match module.text.to_lowercase().as_str() {
         "help" => none(HELP, &flags::group(HELP, rest)?).map(|()| Command::Help),
-        "profiler" | "sampler" => profiler(rest),
+        "profiler" | "sampler" => profiler(rest, by),
         "tps" | "cpu" => none(TPS, &flags::group(TPS, rest)?).map(|()| Command::Tps),
         "health" | "healthreport" | "ht" => HealthView::of(&flags::group(HEALTH, rest)?).map(Command::Health),
         "ping" => ping::player(&flags::group(PING, rest)?).map(|player| Command::Ping { player }),
@@ -220,19 +215,19 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
     }
 }
 
-fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
+fn profiler(tokens: &[tokens::Token], by: &Requester) -> Result<Command, ParseError> {
     let Some((word, rest)) = tokens.split_first() else {
         return Ok(Command::Help);
     };
     if word.text.starts_with("--") && !word.quoted {
-        return by_flag(flags::group(PROFILER, tokens)?);
+        return by_flag(flags::group(PROFILER, tokens)?, by);
     }
     let action = Action::of(&word.text).ok_or_else(|| ParseError::UnknownAction(word.text.clone()))?;
-    action.with(&flags::group(action.name(), rest)?)
+    action.with(&flags::group(action.name(), rest)?, by)
 }
 
 /// The older form of spark's commands: `profiler --stop --comment x`.
-fn by_flag(mut flags: Vec<Flag>) -> Result<Command, ParseError> {
+fn by_flag(mut flags: Vec<Flag>, by: &Requester) -> Result<Command, ParseError> {
     let is_action = |flag: &Flag| Action::of(&flag.name).is_some_and(|action| action != Action::Start);
     let place = flags.iter().position(is_action).ok_or(ParseError::NoAction)?;
     let flag = flags.remove(place);
@@ -241,7 +236,7 @@ fn by_flag(mut flags: Vec<Flag>) -> Result<Command, ParseError> {
     };
     match flag.value {
         Some(_) => Err(ParseError::NoValue(action.word())),
-        None => action.with(&flags),
+        None => action.with(&flags, by),
     }
 }
 
@@ -294,11 +289,11 @@ impl Action {
         }
     }
 
-    fn with(self, flags: &[Flag]) -> Result<Command, ParseError> {
+    fn with(self, flags: &[Flag], by: &Requester) -> Result<Command, ParseError> {
         let alone = |command| none(self.name(), flags).map(|()| command);
         Ok(match self {
-            Action::Start => Command::Profiler(ProfilerCommand::Start(Start::of(flags)?)),
-            Action::Stop | Action::Upload => Command::Profiler(self.stop(flags)?),
+            Action::Start => Command::Profiler(ProfilerCommand::Start(start(flags, by)?)),
+            Action::Stop | Action::Upload => Command::Profiler(ProfilerCommand::Stop(self.stop(flags, by)?)),
             Action::Info => alone(Command::Profiler(ProfilerCommand::Info))?,
             Action::Cancel => alone(Command::Profiler(ProfilerCommand::Cancel))?,
             // Whatever follows, it is not there.
@@ -306,7 +301,7 @@ impl Action {
         })
     }
 
-    fn stop(self, flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
+    fn stop(self, flags: &[Flag], by: &Requester) -> Result<StopRequest, ParseError> {
         let mut to = match self {
             Action::Upload => Destination::Server,
             _ => Destination::AsStarted,
@@ -327,7 +322,11 @@ impl Action {
                 }
             }
         }
-        Ok(ProfilerCommand::Stop { to, comment: said })
+        Ok(StopRequest {
+            to,
+            comment: said,
+            requested_by: by.clone(),
+        })
     }
 }
 

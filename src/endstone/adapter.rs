@@ -223,6 +223,7 @@ fn service(folder: PathBuf) -> (Service, Vec<String>) {
     let loaded = settings::load(&folder);
     let (past, damage) = ActivityLog::load(folder.clone());
     let service = Service::new(folder, loaded.settings, past);
+    service.recover();
     let of_settings = loaded.problems.iter().map(ToString::to_string);
     let of_environment = service.environment_problem().map(str::to_owned);
     let problems = of_settings.chain(damage).chain(of_environment).collect();

@@ -11,8 +11,8 @@ use super::shorten::bounded;
 use super::sources::Source;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
 use crate::model::{
-    Category, Grouping, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, StackEnd, TickFigures, Tid,
-    View, WallMillis,
+    Category, Grouping, PythonDiagnostics, PythonState, RecoveryFigures, SampleLoss, SamplerDiagnostics, StackEnd,
+    TickFigures, Tid, View, WallMillis,
 };
 use crate::profile::MergeStats;
 
@@ -76,6 +76,8 @@ pub struct ProfileMetadata {
     pub merge: MergeStats,
     /// The Python side.
     pub python: PythonDiagnostics,
+    /// How it was recovered, if it was.
+    pub recovery: Option<RecoveryFigures>,
 }
 
 impl ProfileMetadata {
@@ -140,6 +142,16 @@ impl ProfileMetadata {
                 self.attribution(unknown_codes).to_string(),
             ),
         ]);
+        if let Some(recovery) = &self.recovery {
+            let figures = json!({
+                "files read": recovery.segments,
+                "files given up before": recovery.segments_given_up,
+                "records read": recovery.records,
+                "records damaged": recovery.damaged,
+                "samples not written in time": recovery.samples_dropped,
+            });
+            extra.insert("Recovery".to_owned(), figures.to_string());
+        }
         if let Some((micros, ticks)) = &self.slow_ticks {
             extra.insert("Slow ticks".to_owned(), slow_ticks(*micros, ticks).to_string());
         }

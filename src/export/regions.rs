@@ -119,10 +119,10 @@ mod tests {
         census
     }
 
-    /// A region's entities, and its chunks with theirs: x, z, how many.
-    type Shape = (i32, Vec<(i32, i32, i32)>);
+    /// Of each region its entities, and of each of its chunks where it is and how many it holds.
+    type Shape = Vec<(i32, Vec<(i32, i32, i32)>)>;
 
-    fn shape(census: DimensionCensus) -> Vec<Shape> {
+    fn shape(census: DimensionCensus) -> Shape {
         let world = World {
             players: 0,
             dimensions: vec![census],

@@ -105,6 +105,7 @@ pub fn metadata() -> ProfileMetadata {
             implementation: "CPython".to_owned(),
             ..PythonDiagnostics::default()
         },
+        recovery: None,
     }
 }
 

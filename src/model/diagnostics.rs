@@ -171,6 +171,21 @@ pub struct HandlerCost {
     pub p99_nanos: u64,
 }
 
+/// How a profile was made from what a crash had left.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RecoveryFigures {
+    /// Files that were read.
+    pub segments: u64,
+    /// Files of the session's beginning that were given up while it ran, to stay within the room there is.
+    pub segments_given_up: u64,
+    /// Records that were understood.
+    pub records: u64,
+    /// Records that were damaged.
+    pub damaged: u64,
+    /// Samples that could not be written in time while the session ran.
+    pub samples_dropped: u64,
+}
+
 /// What became of ticks and their samples where only slow ticks are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TickFigures {

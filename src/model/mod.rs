@@ -22,7 +22,8 @@ mod world;
 pub use clean::clean_text;
 pub use code::{Category, CodeInfo};
 pub use diagnostics::{
-    AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, SamplerDiagnostics, TickFigures,
+    AuditFigures, EventCounts, HandlerCost, PythonDiagnostics, PythonState, RecoveryFigures, SamplerDiagnostics,
+    TickFigures,
 };
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};

@@ -1,14 +1,20 @@
 //! One start..stop of the profiler.
 
 mod aggregator;
+mod background;
 mod books;
 mod control;
 mod environment;
+mod eras;
 mod health;
 mod interpreter;
+mod journaling;
+mod minutes;
 mod monitor;
 mod python;
 mod recording;
+mod recover;
+mod replayed;
 mod report;
 mod server;
 mod service;
@@ -20,8 +26,8 @@ mod worker;
 mod world;
 
 pub use control::{
-    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
-    SessionInfo, StartRequest, StopRequest,
+    BackgroundInfo, Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester,
+    RunningInfo, SessionInfo, StartRequest, StopRequest,
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;

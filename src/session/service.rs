@@ -19,14 +19,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::background::{self, Background};
 use super::control::{
     Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
     SessionInfo, StartRequest, StopRequest,
 };
 use super::environment::Environment;
 use super::health;
+use super::journaling::Journaling;
 use super::monitor::Monitor;
 use super::recording::Recording;
+use super::recover;
 use super::tick_watch::{TickGauge, TickWatch};
 use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
@@ -47,6 +50,8 @@ pub(super) enum Order {
     Start(StartRequest),
     Stop(StopRequest),
     Cancel(Requester),
+    /// Nothing but what there is to do when nothing is asked for: the background profiler.
+    Background,
 }
 
 /// Where the state machine stands.
@@ -103,6 +108,7 @@ pub(super) struct State {
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
+    pub(super) background: Background,
     pub(super) health_is_made: bool,
 }
 
@@ -119,6 +125,7 @@ pub(super) struct Shared {
     pub(super) ticks: TickWindows,
     pub(super) watch: Arc<TickWatch>,
     monitor: Monitor,
+    pub(super) journaling: Journaling,
     pub(super) environment: Mutex<Environment>,
     pub(super) world: WorldDesk,
     outgoing: Mutex<Vec<Outgoing>>,
@@ -135,6 +142,9 @@ impl Shared {
     }
 }
 
+/// Name of the folder that holds journals, below the plugin's own.
+const RECOVERY: &str = "recovery";
+
 /// The profiler.
 #[derive(Debug)]
 pub struct Service {
@@ -149,6 +159,7 @@ impl Service {
     pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
         let statistics = Arc::new(stats::Service::new());
         let shared = Arc::new(Shared {
+            journaling: Journaling::new(folder.join(RECOVERY), settings.recovery),
             folder,
             settings,
             uploader: Uploader::from_environment(),
@@ -172,6 +183,7 @@ impl Service {
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
+        self.shared.journaling.tick(&tick);
         self.shared.watch.task(tick.at, tick.mspt);
         let statistics = &self.shared.statistics;
         statistics.tick(tick.at, tick.tid, tick.mspt);
@@ -181,6 +193,30 @@ impl Service {
         {
             self.shared.send(&to, Notice::Monitor(event));
         }
+        if self.shared.settings.background_profiler {
+            self.order_background();
+        }
+    }
+
+    /// Orders the background profiler in the first tick.
+    fn order_background(&self) {
+        // The worker may hold it at this moment; the next tick will do.
+        let Some(mut state) = self.shared.state.try_lock() else {
+            return;
+        };
+        if state.background.was_ordered || state.shutting_down {
+            return;
+        }
+        state.background.was_ordered = true;
+        if let Err(Refusal::NoThread(why)) = self.order(&mut state, Order::Background) {
+            drop(state);
+            self.shared.send(&Requester::Console, Notice::BackgroundStopped(why));
+        }
+    }
+
+    /// Begins to make profiles of what crashes have left, on a thread of its own. What comes of it is told as ever.
+    pub fn recover(&self) {
+        recover::begin(&self.shared);
     }
 
     /// The statistics: to be started and fed by the plugin.
@@ -245,7 +281,7 @@ impl Service {
             }
             match &state.phase {
                 Phase::Running(recording) => Some(Arc::clone(recording)),
-                _ => None,
+                _ => state.background.recording.clone(),
             }
         };
         if let Some(recording) = recording {
@@ -259,6 +295,7 @@ impl Service {
             None => true,
         };
         let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
+        self.shared.journaling.end();
         // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
         self.shared.statistics.stop();
         ended
@@ -266,12 +303,17 @@ impl Service {
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
     fn end(&self, state: &mut State, order: Order) -> Result<Ended, Refusal> {
+        let in_background = state.background.recording.is_some();
         let ended = match &state.phase {
+            Phase::Idle if state.unsaved.is_empty() => Ended::Nothing,
             Phase::Idle => Ended::Wait(state.unsaved.len()),
             _ => Ended::Session,
         };
         match &state.phase {
-            Phase::Idle if state.unsaved.is_empty() => Err(Refusal::NotRunning),
+            Phase::Idle if state.unsaved.is_empty() && !in_background => Err(Refusal::NotRunning),
+            Phase::Idle if state.unsaved.is_empty() && matches!(order, Order::Cancel(_)) => {
+                Err(Refusal::OnlyBackground)
+            }
             Phase::Ending(ending) => Err(Refusal::Exporting(ending.step())),
             _ if state.ends_already() => Err(Refusal::EndingAlready),
             Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order).map(|()| ended),
@@ -372,7 +414,7 @@ impl Control for Service {
     }
 
     fn info(&self) -> SessionInfo {
-        let (recording, info) = {
+        let (recording, in_background, info) = {
             let state = self.shared.state.lock();
             let recording = match &state.phase {
                 Phase::Running(recording) => Some(Arc::clone(recording)),
@@ -386,8 +428,9 @@ impl Control for Service {
                     _ => None,
                 },
                 unsaved: state.unsaved.len(),
+                background: None,
             };
-            (recording, info)
+            (recording, state.background.recording.clone(), info)
         };
         let running = recording.as_ref().and_then(|recording| running_info(recording));
         SessionInfo {
@@ -396,6 +439,7 @@ impl Control for Service {
                 .exporting
                 .or((recording.is_some() && running.is_none()).then_some(ExportStep::Naming)),
             running,
+            background: in_background.and_then(|recording| background::info(&recording)),
             ..info
         }
     }

@@ -2,6 +2,7 @@
 
 use super::control::Destination;
 use crate::export::Profile;
+use crate::journal::Journal;
 use crate::model::WallMillis;
 
 /// A finished profile. It is dropped only once it has been written, replaced by a newer one that could not be written either, or thrown away on request.
@@ -20,9 +21,18 @@ pub(super) struct Unsaved {
     pub(super) samples: u64,
     /// Frames that were folded because the profile was too large.
     pub(super) folded: u64,
+    /// What is kept on disk of its session until it is safe. Given up with the profile it stays, for the next start.
+    pub(super) journal: Option<Box<Journal>>,
 }
 
 impl Unsaved {
+    /// It is safe, or nobody wants it.
+    pub(super) fn discard_journal(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            journal.discard();
+        }
+    }
+
     /// Gives it another comment.
     pub(super) fn comment(&mut self, text: &str) {
         self.profile.set_comment(text);

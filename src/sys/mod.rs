@@ -8,6 +8,7 @@ mod machine;
 pub mod maps;
 pub mod mem;
 mod private_dir;
+mod record_lock;
 pub mod signal;
 pub mod sleep;
 pub mod task;
@@ -15,3 +16,4 @@ pub mod thread;
 
 pub use machine::{Machine, process_uptime_millis, system_name};
 pub use private_dir::{FileEntry, PrivateDir, PrivateDirError};
+pub use record_lock::{LockError, RecordLock};

@@ -45,7 +45,7 @@ pub enum UploadError {
         why: String,
     },
     /// 413.
-    #[error("the profile is too large for {0}")]
+    #[error("it is too large for {0}")]
     TooLarge(String),
     /// 429.
     #[error("{0} has had too many uploads from here; it takes more in some minutes")]
@@ -87,7 +87,7 @@ pub enum UploadError {
     #[error("the system did not allow it ({0})")]
     System(String),
     /// No thread.
-    #[error("the system gives the profiler no thread to work on: {0}")]
+    #[error("the system allows the server no further thread ({0})")]
     NoThread(String),
     /// Nobody waits for it any more.
     #[error("it was broken off")]

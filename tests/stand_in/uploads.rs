@@ -8,7 +8,7 @@ fn server_with(bytebin: &Bytebin) -> Server {
     let lab = lab();
     let python = lab.default_python().unwrap();
     let settings = format!(
-        "bytebinUrl = \"{}\"\nviewerUrl = \"http://localhost:3000\"\n",
+        "bytebinUrl = \"{}\"\nviewerUrl = \"http://localhost:3000\"\nbackgroundProfiler = false\n",
         bytebin.url
     );
     lab.server(&python)
@@ -95,7 +95,7 @@ fn while_an_upload_hangs_the_server_goes_on_and_the_owner_may_have_a_file() {
 fn a_failed_upload_is_told_and_saved_and_nothing_is_locked() {
     let _alone = alone();
     for (mode, reason) in [
-        (Mode::Status(413), "the profile is too large for 127.0.0.1"),
+        (Mode::Status(413), "it is too large for 127.0.0.1"),
         (Mode::WrongCertificate, "is not from an authority that browsers trust"),
     ] {
         let bytebin = Bytebin::start(mode);
@@ -120,7 +120,7 @@ fn wrong_settings_are_told_in_the_log_and_the_file_is_left_alone() {
     let _alone = alone();
     let lab = lab();
     let python = lab.default_python().unwrap();
-    let own = "# mine\npythonAttribution = \"off\"\nbytebinUrl = \"http://example.org\"\nviewerURL = 1\n";
+    let own = "# mine\npythonAttribution = \"off\"\nbytebinUrl = \"http://example.org\"\nviewerURL = 1\nbackgroundProfiler = false\n";
     let mut server = lab
         .server(&python)
         .file("plugins/spark/config.toml", own)

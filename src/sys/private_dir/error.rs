@@ -76,7 +76,7 @@ pub enum PrivateDirError {
 
 impl PrivateDirError {
     /// Of an attempt to write.
-    pub(super) fn new(path: &Path, source: io::Error) -> Self {
+    pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NOSPC | Errno::DQUOT) => PrivateDirError::DiskFull(path),

@@ -5,6 +5,7 @@
 
 mod error;
 mod new_file;
+mod open_file;
 #[cfg(test)]
 mod tests;
 

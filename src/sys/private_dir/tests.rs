@@ -1,6 +1,7 @@
 //! What a private folder promises.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
@@ -218,4 +219,26 @@ fn a_link_that_leads_nowhere_is_no_missing_file() {
         );
         fs::remove_file(root.path().join("list")).unwrap();
     }
+}
+
+#[test]
+fn a_file_that_grows_is_new_and_for_its_owner_and_only_files_are_opened() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = PrivateDir::open(root.path()).unwrap();
+    dir.create("a").unwrap().write_all(b"text").unwrap();
+    assert_eq!(mode(&root.path().join("a")), 0o600);
+    assert!(matches!(dir.create("a"), Err(PrivateDirError::NamesTaken { .. })));
+    let mut text = String::new();
+    dir.open_file("a").unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "text");
+    symlink(root.path().join("a"), root.path().join("link")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, root.path().join("pipe"), Mode::RWXU).unwrap();
+    for name in ["link", "pipe"] {
+        assert!(
+            matches!(dir.open_file(name), Err(PrivateDirError::NotAFile(_))),
+            "{name}"
+        );
+    }
+    assert!(matches!(dir.open_file("none"), Err(PrivateDirError::Unreadable { .. })));
+    assert!(matches!(dir.create("link"), Err(PrivateDirError::NamesTaken { .. })));
 }

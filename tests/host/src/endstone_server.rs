@@ -9,6 +9,7 @@ use crate::command_map;
 use crate::error::HostError;
 use crate::event::EventMaker;
 use crate::runtime::{Runtime, symbol};
+use crate::senders;
 use crate::server_instance::ServerInstance;
 use crate::world::World;
 
@@ -131,11 +132,17 @@ impl EndstoneServer {
 
     /// Executes a line, without its slash, as the console.
     pub fn run_command(&self, line: &str) {
-        let Some(console) = self.console() else { return };
+        if let Some(console) = self.console() {
+            self.run_command_as(console, line);
+        }
+    }
+
+    /// Executes a line, without its slash, as somebody.
+    pub fn run_command_as(&self, sender: CommandSender<'_>, line: &str) {
         // SAFETY: the server owns the map that `create` put there, and both live until the server thread stops.
         unsafe {
             let map = *self.server.byte_add(COMMAND_MAP).cast::<*mut c_void>();
-            command_map::run(map, console, line);
+            command_map::run(map, sender, line);
         }
     }
 
@@ -164,6 +171,10 @@ unsafe fn overlay_vtable(server: *mut c_void) {
             ServerSlots::GET_ONLINE_PLAYERS.index,
             online_players as *const () as usize,
         ),
+        (
+            ServerSlots::GET_PLAYER_BY_ID.index,
+            senders::player_by_id as *const () as usize,
+        ),
         (GET_MAX_PLAYERS, max_players as *const () as usize),
         (GET_PORT, port as *const () as usize),
         (GET_PORT_V6, port_v6 as *const () as usize),
@@ -181,11 +192,12 @@ extern "C" fn level(_server: *const c_void) -> *mut c_void {
     WORLD.get().map_or(std::ptr::null_mut(), World::level)
 }
 
+/// Those of the world, or the one who gives commands.
 unsafe extern "C" fn online_players(
     result: *mut CxxVector<*mut c_void>,
     _server: *const c_void,
 ) -> *mut CxxVector<*mut c_void> {
-    let players = WORLD.get().map_or_else(CxxVector::empty, World::players);
+    let players = WORLD.get().map_or_else(senders::online_players, World::players);
     // SAFETY: the caller passes room for the vector.
     unsafe { result.write(players) }
     result

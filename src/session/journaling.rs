@@ -1,0 +1,177 @@
+//! The journal of the session that runs, and the folder of all of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::control::{Requester, StartRequest};
+use super::environment::Environment;
+use super::ticks::TickSample;
+use crate::journal::{Feed, Journal, OpenError, Owner, PluginRecord, RecoveryFolder, SessionHead, TickFeed};
+use crate::limits;
+use crate::model::{ThreadChoice, ThreadNames, Tid};
+use crate::sys::thread::Worker;
+use crate::sys::{clock, process_uptime_millis};
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Journaling {
+    path: PathBuf,
+    is_on: bool,
+    /// Open from when it is first needed until the plugin's end.
+    folder: Mutex<Option<Arc<RecoveryFolder>>>,
+    running: Mutex<Option<(Journal, TickFeed)>>,
+    /// Why there is none for this session.
+    problem: Mutex<Option<String>>,
+    recovery: Mutex<Option<Worker>>,
+    ends: AtomicBool,
+}
+
+impl Journaling {
+    /// Touches no file.
+    pub(super) fn new(path: PathBuf, is_on: bool) -> Self {
+        Journaling {
+            path,
+            is_on,
+            folder: Mutex::default(),
+            running: Mutex::default(),
+            problem: Mutex::default(),
+            recovery: Mutex::default(),
+            ends: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether there may be something to recover: the folder is there and its owner wants it.
+    pub(super) fn has_folder(&self) -> bool {
+        self.is_on && self.path.symlink_metadata().is_ok()
+    }
+
+    /// The folder, opened if it is not.
+    pub(super) fn folder(&self) -> Result<Arc<RecoveryFolder>, OpenError> {
+        let mut folder = self.folder.lock();
+        if let Some(folder) = &*folder {
+            return Ok(Arc::clone(folder));
+        }
+        let opened = Arc::new(RecoveryFolder::open(&self.path)?);
+        *folder = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Begins a journal for a session that is about to begin, and gives the end that takes samples. Without one the session goes on.
+    pub(super) fn begin(&self, request: &StartRequest, server_thread: Tid, environment: &Environment) -> Option<Feed> {
+        if !self.is_on {
+            return None;
+        }
+        let ticks = TickFeed::default();
+        let head = head(request, server_thread, environment);
+        let begun = self
+            .folder()
+            .map_err(|error| error.to_string())
+            .and_then(|folder| Journal::begin(&folder, head, ticks.clone()).map_err(|error| error.to_string()));
+        match begun {
+            Ok((journal, feed)) => {
+                *self.running.lock() = Some((journal, ticks));
+                Some(feed)
+            }
+            Err(why) => {
+                *self.problem.lock() = Some(why);
+                None
+            }
+        }
+    }
+
+    /// Takes one tick. On the server thread.
+    pub(super) fn tick(&self, tick: &TickSample) {
+        if let Some((_, ticks)) = &*self.running.lock() {
+            ticks.push(tick.at, tick.mspt);
+        }
+    }
+
+    /// Why a crash would lose the session, the first time it is asked after that came about.
+    pub(super) fn problem_to_tell(&self) -> Option<String> {
+        let journal = self.running.lock();
+        let of_journal = journal.as_ref().and_then(|(journal, _)| journal.problem_to_tell());
+        drop(journal);
+        of_journal.or_else(|| self.problem.lock().take())
+    }
+
+    /// The journal of the session that has just ended.
+    pub(super) fn take(&self) -> Option<Journal> {
+        self.problem.lock().take();
+        self.running.lock().take().map(|(journal, _)| journal)
+    }
+
+    /// Nobody wants it.
+    pub(super) fn cancel(&self) {
+        if let Some(journal) = self.take() {
+            journal.discard();
+        }
+    }
+
+    /// The thread that recovers.
+    pub(super) fn set_recovery(&self, worker: Worker) {
+        *self.recovery.lock() = Some(worker);
+    }
+
+    /// Whether the plugin's end has begun.
+    pub(super) fn ends(&self) -> bool {
+        // Acquire: pairs with the Release in `end`; nothing else hangs on it.
+        self.ends.load(Ordering::Acquire)
+    }
+
+    /// Ends what recovers, and lets others have the folder once nobody here uses it.
+    pub(super) fn end(&self) {
+        // Release: pairs with the Acquire in `ends`.
+        self.ends.store(true, Ordering::Release);
+        if let Some(worker) = self.recovery.lock().take() {
+            // What it has not done yet the next start does.
+            worker.join_timeout(Duration::from_millis(limits::RECOVERY_END_MILLIS));
+        }
+        drop(self.take());
+        self.folder.lock().take();
+    }
+}
+
+fn head(request: &StartRequest, server_thread: Tid, environment: &Environment) -> SessionHead {
+    let names = match &request.threads {
+        ThreadChoice::Server | ThreadChoice::All => Vec::new(),
+        ThreadChoice::Named(names) => names.texts(),
+    };
+    SessionHead {
+        started_at: clock::monotonic(),
+        started: clock::wall(),
+        server_uptime_millis: process_uptime_millis().unwrap_or(0),
+        interval_micros: request.interval_micros,
+        server_thread: Some(server_thread),
+        all_threads: request.threads == ThreadChoice::All,
+        thread_names: names,
+        names_are_patterns: matches!(request.threads, ThreadChoice::Named(ThreadNames::Patterns(_))),
+        ignore_sleeping: request.ignore_sleeping,
+        view: request.view,
+        owner: match &request.requested_by {
+            Requester::Console => Owner::Console,
+            Requester::Player { name, unique_id } => Owner::Player {
+                name: name.clone(),
+                unique_id: *unique_id,
+            },
+        },
+        comment: request.comment.clone().unwrap_or_default(),
+        server_name: environment.server_name.clone(),
+        server_version: environment.server_version.clone(),
+        minecraft_version: environment.minecraft_version.clone(),
+        plugins: environment
+            .plugins
+            .iter()
+            .map(|plugin| PluginRecord {
+                name: plugin.name.clone(),
+                version: plugin.version.clone(),
+                authors: plugin.authors.clone(),
+                description: plugin.description.clone(),
+                native_stem: plugin.native_stem.clone(),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,178 @@
+//! After a crash: makes profiles of the journals that sessions have left. On a thread of its own, so that nothing waits for it.
+
+use std::io::BufReader;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use super::control::{Notice, Requester};
+use super::replayed::Replayed;
+use super::report;
+use super::service::Shared;
+use super::worker;
+use crate::export::Kind;
+use crate::journal::{Found, RecoveryFolder, Replay};
+use crate::limits;
+use crate::model::{ProfilePlace, RecoveryFigures};
+use crate::sys::thread;
+
+/// Starts it, if there may be anything to do.
+pub(super) fn begin(shared: &Arc<Shared>) {
+    if !shared.journaling.has_folder() {
+        return;
+    }
+    let started = thread::spawn("spark-recover", {
+        let shared = Arc::clone(shared);
+        move || {
+            if panic::catch_unwind(AssertUnwindSafe(|| run(&shared))).is_err() {
+                tell_failure(
+                    &shared,
+                    "an internal error; it is tried again at the next start".to_owned(),
+                );
+            }
+        }
+    });
+    match started {
+        Ok(worker) => shared.journaling.set_recovery(worker),
+        Err(error) => tell_failure(shared, error.to_string()),
+    }
+}
+
+fn tell_failure(shared: &Shared, why: String) {
+    shared.send(&Requester::Console, Notice::NotRecovered(why));
+}
+
+fn run(shared: &Shared) {
+    let folder = match shared.journaling.folder() {
+        Ok(folder) => folder,
+        Err(error) => return tell_failure(shared, error.to_string()),
+    };
+    for found in folder.found() {
+        if shared.journaling.ends() {
+            return;
+        }
+        if folder.begin_attempt(found.session) >= limits::RECOVERY_ATTEMPTS {
+            found
+                .segments
+                .iter()
+                .for_each(|sequence| folder.set_aside(found.session, *sequence));
+            folder.end_attempt();
+            tell_failure(
+                shared,
+                "the server ended each time while it was read; it is kept as .unreadable in plugins/spark/recovery"
+                    .to_owned(),
+            );
+            continue;
+        }
+        if !recover(shared, &folder, &found) {
+            return;
+        }
+        folder.end_attempt();
+    }
+}
+
+/// What was read of a journal.
+#[derive(Default)]
+struct Read {
+    replayed: Replayed,
+    figures: RecoveryFigures,
+    /// Segments that are kept for their owner, because something in them could not be read.
+    damaged: Vec<u32>,
+    /// The last reason, in a user's words.
+    reason: Option<String>,
+}
+
+/// Makes a profile of one journal and removes it. `false`: the plugin's end has begun.
+fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
+    let Some(read) = read(shared, folder, found) else {
+        return false;
+    };
+    let done = |keep: &[u32]| {
+        keep.iter()
+            .for_each(|sequence| folder.set_aside(found.session, *sequence));
+        folder.discard(found.session);
+    };
+    if read.replayed.is_ended() {
+        done(&[]);
+        return true;
+    }
+    if read.replayed.samples() == 0 {
+        // A session that had just begun is not worth a word.
+        done(&read.damaged);
+        if let Some(reason) = read.reason {
+            tell_failure(
+                shared,
+                format!("{reason}; it is kept as .unreadable in plugins/spark/recovery"),
+            );
+        }
+        return true;
+    }
+    let Some(remade) = read.replayed.finish(read.figures) else {
+        return true;
+    };
+    let made = report::make(
+        remade.recorded,
+        remade.windows,
+        &remade.environment,
+        remade.server,
+        &shared.settings,
+        None,
+    );
+    match report::save(&shared.folder, made, Kind::Recovered, &shared.settings) {
+        Ok(saved) => {
+            let by = Requester::Console;
+            worker::remember(shared, &by, &saved.profile, ProfilePlace::File(saved.place()));
+            shared.send(
+                &by,
+                Notice::Recovered {
+                    path: saved.path().to_owned(),
+                    samples: saved.profile.samples,
+                    seconds: saved.profile.seconds,
+                    unreadable: read.damaged.len(),
+                    viewer: shared.settings.viewer.page(""),
+                },
+            );
+            done(&read.damaged);
+        }
+        Err(failed) => tell_failure(
+            shared,
+            format!("{}; it is tried again at the next start", failed.reason),
+        ),
+    }
+    true
+}
+
+/// Reads all segments; `None` when the plugin's end has begun.
+fn read(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> Option<Read> {
+    let mut replay = Replay::new(found.session);
+    let mut read = Read::default();
+    read.figures.segments_given_up = found
+        .segments
+        .first()
+        .map_or(0, |first| u64::from(first.saturating_sub(1)));
+    for sequence in &found.segments {
+        if shared.journaling.ends() {
+            return None;
+        }
+        let file = match folder.open_segment(found.session, *sequence) {
+            Ok(file) => file,
+            Err(error) => {
+                read.damaged.push(*sequence);
+                read.reason = Some(error.to_string());
+                continue;
+            }
+        };
+        let report = replay.segment(*sequence, BufReader::new(file), &mut |event| read.replayed.take(event));
+        read.figures.segments += 1;
+        read.figures.records += report.records;
+        read.figures.damaged += report.damaged;
+        if let Some(error) = &report.error {
+            read.reason = Some(format!("of a file of its journal, {error}"));
+        } else if report.damaged > 0 {
+            read.reason = Some("its journal is damaged".to_owned());
+        }
+        if report.error.is_some() || report.damaged > 0 {
+            read.damaged.push(*sequence);
+        }
+    }
+    Some(read)
+}

@@ -1,0 +1,7 @@
+//! Journals as others see them: what is written is read back, and by a reader of its own too, which knows the format from `docs/journal.md` alone.
+
+mod damage;
+mod independent;
+mod sessions;
+mod support;
+mod writing;

@@ -1,0 +1,182 @@
+//! A server that ends in the middle of a session, in every way it can, and what its next start makes of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use harness::{Profile, Server, ServerBuilder};
+
+use super::independent;
+use super::{ANSWER, alone, assert_sound, figure, lab, start, stop};
+
+const RECOVERED: &str = "what it had sampled is saved";
+
+fn journals(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir.join("plugins/spark/recovery")) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "journal"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn samples(dir: &Path) -> u64 {
+    let count = |file: &PathBuf| independent::count(&std::fs::read(file).unwrap()).samples;
+    journals(dir).iter().map(count).sum()
+}
+
+/// A folder for servers that follow each other; nothing is uploaded from it.
+fn builder<'a>(lab: &'a harness::Lab, python: &'a harness::Python, dir: &Path) -> ServerBuilder<'a> {
+    lab.server(python)
+        .samples()
+        .unwrap()
+        .folder(dir)
+        .file("plugins/spark/config.toml", "bytebinUrl = \"http://127.0.0.1:9\"\n")
+}
+
+fn folder(lab: &harness::Lab) -> tempfile::TempDir {
+    let parent = lab.target().join("servers");
+    std::fs::create_dir_all(&parent).unwrap();
+    tempfile::Builder::new().prefix("recovery-").tempdir_in(parent).unwrap()
+}
+
+fn recovered(server: &mut Server) -> Profile {
+    let line = server
+        .wait_for_since(harness::Mark::start(), RECOVERED, ANSWER)
+        .unwrap();
+    assert!(line.contains("plugins/spark/profiles/recovered_"), "{line}");
+    let files = server.profile_files().unwrap();
+    let file = files
+        .iter()
+        .rfind(|file| file.file_name().unwrap().to_string_lossy().starts_with("recovered_"))
+        .unwrap();
+    Profile::read(file).unwrap()
+}
+
+fn has_python(profile: &Profile) -> bool {
+    profile
+        .stacks()
+        .iter()
+        .any(|stack| stack.frames.iter().any(harness::Frame::is_python))
+}
+
+#[test]
+fn a_server_that_is_killed_or_crashes_loses_nothing_that_was_written() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let dir = folder(&lab);
+    for end in [
+        None,
+        Some("!python __import__('ctypes').string_at(1)"),
+        Some("!python __import__('os').abort()"),
+    ] {
+        let mut server = builder(&lab, &python, dir.path()).start_ready().unwrap();
+        start(&mut server, "--interval 1");
+        server.run_for(Duration::from_secs(4)).unwrap();
+        if let Some(end) = end {
+            server.command(end).unwrap();
+            let status = server.wait_end(ANSWER).unwrap();
+            assert!(!status.success(), "{end} did not end the server");
+        }
+        // Kills it, if it lives.
+        drop(server);
+        let written = samples(dir.path());
+        assert!(written > 1_000, "{written} samples after {end:?}");
+
+        let mut server = builder(&lab, &python, dir.path()).start_ready().unwrap();
+        let profile = recovered(&mut server);
+        assert_sound(&profile);
+        assert_eq!(figure(&profile, "Sampling", "samples") as u64, written, "after {end:?}");
+        assert!(!has_python(&profile));
+        assert!(profile.share_of(|stack| stack.has("bedrock_server.Level::tick")) > 0.05);
+        let metadata = profile.metadata().unwrap();
+        assert_eq!(metadata.interval, 1_000);
+        assert!(metadata.comment.starts_with("Recovered: "), "{}", metadata.comment);
+        assert!(metadata.sources.contains_key("market"));
+        server.ask("spark activity", "recovered_").unwrap();
+        server.stop_cleanly().unwrap();
+        assert!(journals(dir.path()).is_empty());
+        // Once is enough.
+        for file in harness::profile_files(dir.path()).unwrap() {
+            std::fs::remove_file(file).unwrap();
+        }
+        let server = builder(&lab, &python, dir.path()).start_ready().unwrap();
+        server.stop_cleanly().unwrap();
+        assert!(harness::profile_files(dir.path()).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_recovered_profile_has_the_native_shares_of_a_clean_run() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let dir = folder(&lab);
+    let mut server = builder(&lab, &python, dir.path()).start_ready().unwrap();
+    start(&mut server, "");
+    server.run_for(Duration::from_secs(15)).unwrap();
+    let clean = stop(&mut server);
+    assert!(has_python(&clean));
+    start(&mut server, "");
+    server.run_for(Duration::from_secs(15)).unwrap();
+    drop(server);
+    let mut server = builder(&lab, &python, dir.path()).start_ready().unwrap();
+    let profile = recovered(&mut server);
+    server.stop_cleanly().unwrap();
+    assert!(!has_python(&profile));
+    for function in [
+        "bedrock_server.Level::tickEntities",
+        "bedrock_server.CircuitSystem::evaluate",
+        "bedrock_server.ChunkSource::tickChunks",
+        "EndstoneScheduler::mainThreadHeartbeat",
+        "bedrock_server.ServerInstance::_sleepUntilNextTick",
+    ] {
+        let share = |profile: &Profile| 100.0 * profile.share_of(|stack| stack.has(function));
+        let (before, after) = (share(&clean), share(&profile));
+        println!("{function}: clean {before:.2} %, recovered {after:.2} %");
+        assert!(
+            (before - after).abs() <= 2.0,
+            "{function}: clean {before:.2} %, recovered {after:.2} %"
+        );
+    }
+}
+
+#[test]
+fn without_the_setting_nothing_is_kept() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let mut server = lab
+        .server(&python)
+        .file(
+            "plugins/spark/config.toml",
+            "bytebinUrl = \"http://127.0.0.1:9\"\nrecovery = \"off\"\n",
+        )
+        .start_ready()
+        .unwrap();
+    start(&mut server, "");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    assert!(!server.dir().join("plugins/spark/recovery").exists());
+    stop(&mut server);
+    server.stop_cleanly().unwrap();
+}
+
+#[test]
+fn journals_are_for_the_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let mut server = lab.server(&python).start_ready().unwrap();
+    start(&mut server, "");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    let file = journals(server.dir()).remove(0);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(file.parent().unwrap()), mode(&file)), (0o700, 0o600));
+    server.ask("spark profiler cancel", "nothing was saved").unwrap();
+    assert!(journals(server.dir()).is_empty());
+    server.stop_cleanly().unwrap();
+}
