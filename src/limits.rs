@@ -61,6 +61,10 @@ pub const NESTED_REGISTRATIONS: u32 = 4;
 /// give it away for this long profiles natively.
 pub const INTERPRETER_LOCK_SECONDS: u64 = 20;
 
+/// How long work with the interpreter's lock is waited for once the interpreter has begun to end, in milliseconds. It takes some; a thread that lost the lock in
+/// the middle never gets it again.
+pub const ENDING_WORK_MILLIS: u64 = 1_000;
+
 /// Seconds to wait for Python work of a session's start or end once it has the interpreter's lock.
 pub const INTERPRETER_WORK_SECONDS: u64 = 60;
 
@@ -74,6 +78,17 @@ pub const ANCHOR_DISTANCE: u64 = 16_384;
 /// Shortest time between two audits of one thread's shadow stack, in nanoseconds: at ten a second of some 10 to 50 microseconds each they
 /// cost less than a thousandth of the thread's time.
 pub const AUDIT_NANOS: u64 = 100_000_000;
+
+/// Audits of one thread that find a wrong frame before the thread is shown natively: one is an accident that was mended, several say that its events do not
+/// tell what runs.
+pub const AUDIT_DISAGREEMENTS: u8 = 3;
+
+/// Most of a stack that is looked at for a greenlet's beginning without unwinding, in bytes: some ten times what the deepest servers' stacks take;
+/// reading it takes as long as unwinding does.
+pub const SCANNED_STACK_BYTES: u64 = 65_536;
+
+/// Names that are kept of threads that swap stacks.
+pub const SWAPPING_THREADS: usize = 8;
 
 /// Enter events after an audit that are looked at in search of one that tells where frames stand that ran before their thread was seen. An event
 /// loop comes back to its outermost functions within a few dozen calls; more would slow a thread whose frames cannot be placed.
@@ -437,3 +452,11 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
+
+/// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
+pub const FIRST_READING_MILLIS: u64 = 3_000;
+/// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.
+pub const WINDOW_SETTLES_NANOS: u64 = 2_000_000_000;
+
+/// Largest threshold of the tick monitor, in percent or milliseconds: more than any tick that a server survives.
+pub const MOST_THRESHOLD: f64 = 1e6;

@@ -4,8 +4,10 @@
 //! needs a nightly compiler. The parser is small, and the dictionary holds all its words.
 
 use endstone_spark::command::{Audience, Granted, run};
-use endstone_spark::model::{PastProfile, WallMillis};
-use endstone_spark::session::{Control, Ended, Refusal, Requester, SessionInfo, StartRequest, StopRequest};
+use endstone_spark::model::{PastProfile, SlowTicks, Statistics, WallMillis};
+use endstone_spark::session::{
+    Control, Ended, MonitorChange, Refusal, Requester, SessionInfo, StartRequest, StopRequest,
+};
 
 /// Accepts everything, and looks at what comes of it.
 struct Session;
@@ -43,8 +45,16 @@ impl Control for Session {
     fn info(&self) -> SessionInfo {
         SessionInfo::default()
     }
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+    fn toggle_monitor(&self, slow: SlowTicks, _by: &Requester) -> MonitorChange {
+        let (SlowTicks::PercentOver(limit) | SlowTicks::Millis(limit)) = slow;
+        assert!(limit > 0.0 && limit <= 1e6);
+        MonitorChange::Started(slow)
+    }
     fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
-        Err(Refusal::ShuttingDown)
+        Ok(())
     }
 
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
@@ -77,6 +87,16 @@ const WORDS: &[&str] = &[
     "sampler",
     "help",
     "activity",
+    "tps",
+    "health",
+    "ht",
+    "ping",
+    "tickmonitor",
+    "--memory",
+    "--network",
+    "--player",
+    "--threshold",
+    "--threshold-tick",
     "gc",
     "heapdump",
     "heapsummary",
@@ -167,6 +187,9 @@ fn line(random: &mut Random) -> Vec<u8> {
                     "profiler",
                     "activity",
                     "sampler upload",
+                    "health",
+                    "ping",
+                    "tickmonitor",
                 ])
                 .bytes(),
         );

@@ -8,10 +8,11 @@ use command_lines::*;
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{
     Grouping, PastKind, PastProfile, ProfilePlace, PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics,
-    ThreadChoice, ThreadNames, TickFigures, WallMillis,
+    SlowTicks, Statistics, ThreadChoice, ThreadNames, TickFigures, WallMillis,
 };
 use endstone_spark::session::{
-    Control, Destination, Ended, ExportStep, Refusal, Requester, RunningInfo, SessionInfo, StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
+    StopRequest,
 };
 
 /// What the session answers, and what it was asked for.
@@ -71,8 +72,15 @@ impl Control for Session {
         self.answer("cancel".to_owned())?;
         Ok(self.ended.unwrap_or(Ended::Session))
     }
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+    fn toggle_monitor(&self, slow: SlowTicks, _by: &Requester) -> MonitorChange {
+        self.asked.borrow_mut().push(format!("monitor {slow:?}"));
+        MonitorChange::Started(slow)
+    }
     fn report_health(&self, _by: &Requester) -> Result<(), Refusal> {
-        Err(Refusal::ShuttingDown)
+        self.answer("report health".to_owned())
     }
 
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
@@ -265,7 +273,7 @@ fn info_shows_the_running_session() {
     assert_eq!(
         info(|running| (running.sampler.samples, running.sampler.attributed) = (31_250, 23_437)),
         "[⚡] Profiling for 2 min 5 s, started by the console: 31,250 samples of 1 thread, one every 4 ms.
-    Python 3.13.0: 1,034 functions seen, in 75 % of the samples, deepest stack 37."
+    Python 3.13.0: 1,034 functions seen, in 75 % of the samples, at most 37 calls deep."
     );
     assert_eq!(
         info(|running| {
@@ -283,7 +291,7 @@ fn info_shows_the_running_session() {
         }),
         "[⚡] Profiling for 2 min 5 s, started by Álex: 1 sample of 3 threads, one every 4 ms; stops by itself in 25 s.
     Python: none in this server, native frames only.
-    Lost: 12 samples (9 no slot, 3 timed out)."
+    Lost: 12 samples (9 too many at once, 3 no answer in time)."
     );
     assert!(
         info(|running| {
@@ -321,13 +329,11 @@ fn info_says_how_far_python_frames_can_be_trusted() {
     };
     assert!(
         info(|running| running.python.threads_refused = 2)
-            .ends_with("in 0 % of the samples, deepest stack 37, 2 threads had no room.")
+            .ends_with("in 0 % of the samples, at most 37 calls deep, 2 threads had no room.")
     );
-    assert!(audited(1, 0).ends_with("deepest stack 37, compared with the interpreter once."));
-    assert!(audited(1_250, 0).ends_with("deepest stack 37, compared with the interpreter 1,250 times."));
-    assert!(
-        audited(1_250, 2).ends_with("compared with the interpreter 1,250 times, 2 of them showed a wrong function.")
-    );
+    assert!(audited(1, 0).ends_with("at most 37 calls deep, checked once."));
+    assert!(audited(1_250, 0).ends_with("at most 37 calls deep, checked 1,250 times."));
+    assert!(audited(1_250, 2).ends_with("checked 1,250 times, with a wrong function in 2 of them."));
 }
 
 #[test]
@@ -366,8 +372,14 @@ fn info_says_that_a_session_is_starting_and_that_profiles_wait_to_be_saved() {
     assert_eq!(
         with(waiting),
         "[⚡] The profiler is not running. Start it with /spark profiler start.\n    \
-         Not saved yet: 2 profiles. Try again with /spark profiler stop."
+         Not saved yet: 2 earlier profiles. Try again with /spark profiler stop."
     );
+    let both = SessionInfo {
+        running: Some(running()),
+        unsaved: 1,
+        ..SessionInfo::default()
+    };
+    assert!(with(both).ends_with("\n    Not saved yet: 1 earlier profile, tried again when this session is stopped."),);
 }
 
 #[test]
@@ -412,10 +424,10 @@ fn a_stretched_interval_is_said() {
         ..Session::default()
     };
     let (text, _) = answer(&session(info.clone()), "profiler info");
-    assert!(text.contains("The interval is stretched to 6 ms: "), "{text}");
+    assert!(text.contains("Samples are 6 ms apart, not 4 ms: "), "{text}");
     info.sampler.rounds_late = 10;
     let (text, _) = answer(&session(info), "profiler info");
-    assert!(!text.contains("stretched"), "{text}");
+    assert!(!text.contains("apart"), "{text}");
 }
 
 #[test]
@@ -532,6 +544,19 @@ fn each_permission_covers_its_part() {
     assert_eq!(said(list, "activity"), (NOTHING_YET.to_owned(), 0));
     for line in ["profiler start", "profiler stop", "profiler info", "profiler cancel"] {
         assert_eq!(said(list, line), (profiler.clone(), 0), "{line}");
+    }
+    for (permission, line) in [
+        ("spark.tps", "tps"),
+        ("spark.health", "health"),
+        ("spark.ping", "ping"),
+        ("spark.tickmonitor", "tickmonitor"),
+    ] {
+        let refusal = format!("[⚡] This needs the permission {permission} or endstone.command.spark.");
+        assert_eq!(said(own, line), (refusal, 0));
+        for granted in [permission, "endstone.command.spark"] {
+            let (text, _) = said(&[granted], line);
+            assert!(!text.contains("permission"), "{granted}: {text}");
+        }
     }
     let all = &["endstone.command.spark"][..];
     assert_eq!(said(all, "profiler cancel"), (CANCELLED.to_owned(), 1));

@@ -78,13 +78,27 @@ fn made_code_is_named_by_its_globals_and_shows_no_path(session: &Session) {
     assert_eq!(session.one("made_up.module", "<module>").first_line, 1);
     assert_eq!(session.one("evaluated", "<lambda>").file, "<string>");
     assert_eq!(session.one("<unknown>", "nameless").category, Category::Unknown);
-    for (n, shown) in ["page.py", "<template page.html>", "relative/page.py", "page.py"]
-        .into_iter()
-        .enumerate()
+    for (n, shown) in [
+        "page.py",
+        "<template page.html>",
+        "relative/page.py",
+        "page.py",
+        "page.py",
+        "page.py",
+        "page.py",
+    ]
+    .into_iter()
+    .enumerate()
     {
         assert_eq!(session.one("compiled", &format!("from_{n}")).file, shown);
     }
-    assert_eq!(session.one("first", "twice.<locals>.shared").first_line, 63);
+    assert_eq!(session.one("shop", "<module>").qualified_name, "<module>");
+    assert_eq!(session.one("shop", "odd.function").file, "<string>");
+    for info in session.infos() {
+        let texts = [&info.module, &info.qualified_name, &info.file];
+        assert!(texts.iter().all(|text| !text.contains("someone")), "{info:?}");
+    }
+    assert_eq!(session.one("first", "twice.<locals>.shared").first_line, 77);
     assert!(session.infos().iter().all(|info| info.module != "second"));
 }
 
@@ -116,12 +130,13 @@ fn frozen_modules_are_the_standard_librarys(session: &Session) {
     );
 }
 
-/// Before the session: three distributions, of which two are plugins.
+/// Before the session: three distributions, of which two are plugins, and a library of no distribution.
 fn install(python: &Interpreter, root: &std::path::Path) {
     let root = root.display();
     python.run(&format!(
         "install_zip('{root}', 'endstone-zipped-shop', 'zipped_shop', 'zipped-shop')\n\
          install_zip('{root}', 'helper', 'zipped_helper')\n\
+         install_library('{root}', 'borrowed')\n\
          install_editable('{root}', 'endstone-in-place', 'in_place', 'in_place')"
     ));
 }
@@ -156,8 +171,20 @@ fn a_plugin_installed_in_place_is_a_plugin(session: &Session) {
     let work = session.one("in_place", "work");
     assert_eq!(
         (work.category, work.plugin.as_deref(), work.file.as_str()),
-        (Category::Plugin, Some("in_place"), "__init__.py")
+        (Category::Plugin, Some("in_place"), "in_place/__init__.py")
     );
+}
+
+/// As PYTHONPATH names it: on `sys.path`, and called like no folder of installed distributions.
+fn a_folder_of_libraries_holds_dependencies(session: &Session) {
+    session.python.run("work_in('borrowed')");
+    let work = session.one("borrowed", "work");
+    assert_eq!(
+        (work.category, work.plugin.as_deref(), work.file.as_str()),
+        (Category::Dependency, None, "borrowed/__init__.py")
+    );
+    let dump = session.one("_strptime", "_strptime");
+    assert_eq!(dump.category, Category::StandardLibrary);
 }
 
 fn a_module_that_is_loaded_again_keeps_its_names(session: &Session) {
@@ -203,6 +230,7 @@ fn child() {
     frozen_modules_are_the_standard_librarys(&session);
     zipped_modules_belong_to_their_distribution(&session);
     a_plugin_installed_in_place_is_a_plugin(&session);
+    a_folder_of_libraries_holds_dependencies(&session);
     assert_eq!(session.attribution.diagnostics().state, PythonState::Active);
     session.end();
 

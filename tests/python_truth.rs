@@ -10,6 +10,8 @@
 mod frames;
 #[path = "python/interpreter.rs"]
 mod interpreter;
+#[path = "python/judged.rs"]
+mod judged;
 #[path = "python/pythons.rs"]
 mod pythons;
 #[path = "python/session.rs"]
@@ -23,17 +25,15 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use endstone_spark::model::{CodeId, PythonState, StackEnd};
-use endstone_spark::native::{self, SamplerOptions, ThreadSelection};
-use endstone_spark::python::{Attribution, Runtime};
+use endstone_spark::python::Runtime;
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
-use frames::{Frame, Layout, identity};
+use frames::{Frame, identity};
 use interpreter::{Interpreter, Object};
+use judged::{learn, sample, version, watch_me};
 use session::python;
-use verdict::{Judge, Verdicts};
 
 /// One comparison: what the interpreter says, and what the shadow stack says.
 struct Check {
@@ -154,61 +154,6 @@ fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>, usize) {
 fn seconds() -> u64 {
     let wanted = std::env::var("SPARK_TORTURE_SECONDS");
     wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(15)
-}
-
-/// Samples all threads while `act` runs, and judges every sample.
-fn sample(attribution: &Attribution, act: impl FnOnce()) -> Verdicts {
-    let options = SamplerOptions {
-        interval_nanos: 250_000,
-        threads: ThreadSelection::All,
-        ignore_sleeping: false,
-    };
-    let (mut sampler, mut source) = native::start(options, ShadowTable::global()).unwrap();
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let mut judge = Judge::new(attribution);
-            while source.drain(Duration::from_millis(50), &mut |sample| judge.visit(sample)) {}
-            judge.verdicts
-        });
-        act();
-        sampler.stop();
-        reader.join().unwrap()
-    })
-}
-
-/// Major and minor version.
-fn version(runtime: &Runtime) -> (u32, u32) {
-    let mut numbers = runtime.version().split('.').map(|number| number.parse().unwrap_or(0));
-    (numbers.next().unwrap(), numbers.next().unwrap())
-}
-
-/// Finds out how this interpreter's frames lie in memory. Called with a code object by the function that it is of.
-unsafe extern "C" fn learn(_module: Object, code: Object) -> Object {
-    let python = python();
-    let version = version(&Runtime::discover().unwrap());
-    // SAFETY: the lock is held; `co_qualname` is kept alive by the code object.
-    let name = unsafe {
-        let name = (python.PyObject_GetAttrString)(code, c"co_qualname".as_ptr());
-        (python.Py_DecRef)(name);
-        name
-    };
-    let (_, line) = python.true_frames().pop().unwrap();
-    truth::set_layout(Layout::find(python, version, code, name, line));
-    python.int(0)
-}
-
-/// Samples of the calling thread are judged from now on, or no longer.
-unsafe extern "C" fn watch_me(_module: Object, wanted: Object) -> Object {
-    let python = python();
-    // SAFETY: the lock is held; the argument is a bool, which is an int.
-    let (wanted, state) = unsafe {
-        (
-            (python.PyLong_AsLong)(wanted) != 0,
-            (python.PyGILState_GetThisThreadState)(),
-        )
-    };
-    truth::watch(wanted.then_some(state as u64));
-    python.int(0)
 }
 
 /// Python's way through C++.

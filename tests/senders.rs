@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use endstone_spark::command::PERMISSIONS;
 use endstone_spark::endstone::abi::{
     CommandExecutorSlots, CommandSenderSlots, CxxFunction, CxxString, CxxVector, Foreign, FunctionBaseSlots,
-    LoggerSlots, Message, MessageKind, OfflinePlayerSlots, PermissibleSlots, PluginBase, PluginManagerSlots,
-    PluginSlots, SchedulerSlots, ServerSlots, Slot, TaskSlots, UniqueId,
+    LoggerSlots, Message, MessageKind, OfflinePlayerSlots, PermissibleSlots, PlayerSlots, PluginBase,
+    PluginManagerSlots, PluginSlots, SchedulerSlots, ServerSlots, Slot, TaskSlots, UniqueId,
 };
 use endstone_spark::endstone::init_endstone_plugin;
 use harness::{Lab, PythonVersion};
@@ -36,7 +37,7 @@ unsafe extern "C" fn unexpected() {
 }
 
 fn vtable(slots: &[(Slot, *const c_void)]) -> *const *const c_void {
-    let table = Box::leak(Box::new([unexpected as *const c_void; 64]));
+    let table = Box::leak(Box::new([unexpected as *const c_void; 128]));
     for (slot, function) in slots {
         table[slot.index] = *function;
     }
@@ -72,6 +73,7 @@ fn world() -> &'static World {
                 (CommandSenderSlots::AS_PLAYER, player),
                 (CommandSenderSlots::SEND_MESSAGE, send),
                 (CommandSenderSlots::GET_NAME, name as *const c_void),
+                (PlayerSlots::GET_PING, ping as *const c_void),
             ]
         };
         let (no, own) = (nothing as *const c_void, itself as *const c_void);
@@ -143,14 +145,14 @@ unsafe extern "C" fn unique_id(this: usize) -> UniqueId {
 unsafe extern "C" fn has_permission(this: usize, name: *const CxxString) -> bool {
     // SAFETY: the caller's string.
     let name = unsafe { &*name }.to_text();
-    assert!(
-        ["endstone.command.spark", "spark.profiler", "spark.activity"].contains(&&*name),
-        "{name}"
-    );
+    assert!(PERMISSIONS.iter().any(|permission| permission.name == name), "{name}");
     if this == world().guest {
         return false;
     }
     this != world().player || PLAYER_MAY.load(Ordering::Relaxed)
+}
+unsafe extern "C" fn ping(this: usize) -> i64 {
+    if this == world().helper { 40 } else { 250 }
 }
 unsafe extern "C" fn name(result: *mut CxxString, _this: usize) -> *mut CxxString {
     // SAFETY: room for the result.

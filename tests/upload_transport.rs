@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 
 use endstone_spark::model::WebAddress;
 use endstone_spark::upload::{Content, UploadError, Uploader};
+use parking_lot::Mutex;
+
+/// The environment and the number of open files are the process's.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// How an upload ends.
 fn end(uploader: &Uploader, server: &str, body: Vec<u8>) -> (UploadError, Duration) {
@@ -20,6 +24,7 @@ fn end(uploader: &Uploader, server: &str, body: Vec<u8>) -> (UploadError, Durati
 
 #[test]
 fn the_proxy_of_the_environment_is_asked_but_not_for_this_machine() {
+    let _alone = ONE_AT_A_TIME.lock();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = format!("http://{}", listener.local_addr().unwrap());
     let (asked, requests) = mpsc::channel();
@@ -40,7 +45,10 @@ fn the_proxy_of_the_environment_is_asked_but_not_for_this_machine() {
     unsafe { std::env::set_var("HTTPS_PROXY", &proxy) };
     let uploader = Uploader::from_environment();
     let (error, _) = end(&uploader, "https://spark.invalid", b"body".to_vec());
-    assert_eq!(error, UploadError::Proxy);
+    assert_eq!(
+        error.to_string(),
+        "the proxy that HTTPS_PROXY names could not connect us to spark.invalid"
+    );
     let heads: Vec<String> = requests.try_iter().collect();
     assert_eq!(heads.len(), 2, "a second try is made: {heads:?}");
     assert!(
@@ -56,6 +64,7 @@ fn the_proxy_of_the_environment_is_asked_but_not_for_this_machine() {
 
 #[test]
 fn a_connection_that_takes_nothing_is_given_up() {
+    let _alone = ONE_AT_A_TIME.lock();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -67,4 +76,26 @@ fn a_connection_that_takes_nothing_is_given_up() {
     let (error, took) = end(&uploader, &address, vec![7; 64 << 20]);
     assert_eq!(error, UploadError::Stalled("127.0.0.1".to_owned()));
     println!("given up after {:.1} s", took.as_secs_f64());
+}
+
+#[test]
+fn a_server_that_has_too_many_files_open_is_told_so() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit is writable, then readable.
+    let set = |limit: &libc::rlimit| unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
+    let uploader = Uploader::from_environment();
+    assert_eq!(set(&libc::rlimit { rlim_cur: 3, ..limit }), 0);
+    let by_number = end(&uploader, "http://127.0.0.1:9", b"body".to_vec()).0;
+    let by_name = end(&uploader, "http://localhost:9", b"body".to_vec()).0;
+    assert_eq!(set(&limit), 0);
+    assert_eq!(
+        (by_number, by_name),
+        (UploadError::TooManyOpen, UploadError::TooManyOpen)
+    );
 }

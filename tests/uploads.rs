@@ -72,7 +72,7 @@ fn listed(head: &str) {
 
 /// What an owner reads when it does not work, word for word.
 const FAILURES: &[(Mode, &str, usize)] = &[
-    (Mode::Status(413), "the profile is too large for 127.0.0.1", 1),
+    (Mode::Status(413), "it is too large for 127.0.0.1", 1),
     (
         Mode::Status(429),
         "127.0.0.1 has had too many uploads from here; it takes more in some minutes",
@@ -325,6 +325,50 @@ fn a_kept_profile_that_was_meant_for_a_file_is_not_uploaded_unasked() {
     server.until(|notice| matches!(notice, Notice::Saved { .. }));
     server.settle();
     assert_eq!((bytebin.requests().len(), server.files().len()), (1, 1));
+}
+
+#[test]
+fn a_comment_can_be_given_to_a_kept_profile_and_info_tells_of_it_during_the_next_session() {
+    let bytebin = Bytebin::start(Mode::Ok);
+    let mut server = Server::new(&bytebin.url);
+    let profiles = kept(&mut server);
+    server.start();
+    let info = server.service.info();
+    assert_eq!((info.unsaved, info.running.is_some()), (1, true));
+    server.stop(Destination::AsStarted).unwrap();
+    server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
+    server.settle();
+    std::fs::remove_file(&profiles).unwrap();
+    let request = StopRequest {
+        to: Destination::File,
+        comment: Some("said later".to_owned()),
+        requested_by: Requester::Console,
+    };
+    assert_eq!(server.service.stop(request), Ok(Ended::Wait(1)));
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files()[0].metadata.as_ref().unwrap().comment, "said later");
+}
+
+#[test]
+fn a_profile_that_is_too_large_for_the_server_keeps_no_other_from_it() {
+    let bytebin = Bytebin::start(Mode::OnceTooLarge);
+    let mut server = Server::new(&bytebin.url);
+    let profiles = kept(&mut server);
+    server.start();
+    server.stop(Destination::File).unwrap();
+    server.until(|notice| matches!(notice, Notice::SaveFailed { kept: 2, .. }));
+    server.settle();
+    std::fs::remove_file(&profiles).unwrap();
+    assert_eq!(server.stop(Destination::Server), Ok(Ended::Wait(2)));
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert!(
+        server.has_said("it is too large for 127.0.0.1") && server.has_said("The profile is here: "),
+        "{:?}",
+        server.said
+    );
+    assert_eq!((bytebin.requests().len(), server.files().len()), (2, 1));
 }
 
 #[test]

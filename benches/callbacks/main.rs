@@ -2,21 +2,21 @@
 //! can cost), cProfile, callbacks written in Python, and such that call C through ctypes. All in one run, taken in turns: the
 //! medians of what each adds to the run with nothing of the same round.
 //!
-//! `cargo bench --bench callbacks [-- 3.13 [WORK...]]`; with SPARK_BENCH_JSON=FILE it writes the same as JSON. Nothing is asserted, for machines differ.
+//! `cargo bench --bench callbacks [-- 3.13 [WORK...]]`, half a minute for each CPython; with SPARK_BENCH_JSON=FILE it writes the same as JSON. Nothing is
+//! asserted, for machines differ.
 
 #[path = "../../tests/python/interpreter.rs"]
 mod interpreter;
 #[path = "../../tests/python/pythons.rs"]
 mod pythons;
+#[path = "../../tests/python/session.rs"]
+mod session;
+mod table;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use endstone_spark::native::{Unwinder, current_modules_unwinder};
-use endstone_spark::python::{Runtime, attach};
-use endstone_spark::shadow::ShadowTable;
-use interpreter::{Interpreter, Object};
+use interpreter::Object;
 
 const CHILD: &str = "SPARK_BENCH_LIBPYTHON";
 /// Names of the work to measure, with spaces between; none for all.
@@ -25,9 +25,12 @@ const WORK: &str = "SPARK_BENCH_WORK";
 const RESULT: &str = "SPARK_BENCH_RESULT";
 /// How many rounds, if not [`ROUNDS`]: one is enough to count instructions.
 const WANTED_ROUNDS: &str = "SPARK_BENCH_ROUNDS";
-const ROUNDS: usize = 25;
-/// The last of them, in which what is much slower is measured too.
-const SLOW_ROUNDS: usize = 5;
+/// Processes for each CPython: where code and objects happen to lie differs from one to the next, and with it what they cost.
+const PROCESSES: usize = 3;
+/// In each process.
+const ROUNDS: usize = 21;
+/// The first of them, in which what is much slower is measured too.
+const SLOW_ROUNDS: usize = 2;
 
 static NONE: AtomicUsize = AtomicUsize::new(0);
 
@@ -37,7 +40,7 @@ unsafe extern "C" fn nothing(_module: Object, _arguments: Object) -> Object {
 }
 
 fn child(library: &Path) {
-    let python = Interpreter::start(library);
+    let python = session::start(library);
     // SAFETY: a NUL-terminated name; the address of an immortal object.
     NONE.store(
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_Py_NoneStruct".as_ptr()) }.expose_provenance(),
@@ -50,24 +53,41 @@ fn child(library: &Path) {
     if !wanted.is_empty() {
         python.run(&format!("WORK = {{name: WORK[name] for name in '{wanted}'.split()}}"));
     }
-    let unwinder = Arc::new(current_modules_unwinder());
-    let runtime = Runtime::discover().unwrap();
     let wanted = std::env::var(WANTED_ROUNDS).ok();
     let rounds = wanted.and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
-    for left in (0..rounds).rev() {
-        python.run("measure('base')\nwith_callbacks('no-op C', nothing)");
-        let attribution = python.unlocked(|| {
-            let walk: Arc<Unwinder> = Arc::clone(&unwinder);
-            attach(runtime, ShadowTable::global(), walk).unwrap()
-        });
-        python.run("measure('ours')");
-        python.unlocked(|| attribution.detach()).unwrap();
-        if left < SLOW_ROUNDS {
+    for round in 0..rounds {
+        // In another order each time: what one leaves behind is not always the same one's.
+        for turn in 0..3 {
+            match (round + turn) % 3 {
+                0 => python.run("measure('alone')"),
+                1 => python.run("with_callbacks('no-op C', nothing)"),
+                _ => {
+                    let attribution = session::session();
+                    python.run("measure('ours')");
+                    session::detach(attribution);
+                }
+            }
+        }
+        if round < SLOW_ROUNDS {
             python.run("slow_ones()");
         }
     }
     let result = std::env::var(RESULT).unwrap_or_default();
     python.run(&format!("write('{result}')"));
+}
+
+/// What one process measured.
+fn measured(python: &pythons::Python, work: &[String]) -> table::Measured {
+    let result = std::env::temp_dir().join(format!("spark-bench-{}", std::process::id()));
+    let mut command = python.this_program();
+    command
+        .env(CHILD, &python.library)
+        .env(WORK, work.join(" "))
+        .env(RESULT, &result);
+    assert!(command.status().unwrap().success());
+    let text = std::fs::read_to_string(&result).unwrap();
+    std::fs::remove_file(&result).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 fn main() {
@@ -76,7 +96,6 @@ fn main() {
     }
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let (versions, work): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|word| word.starts_with("3."));
-    let result = std::env::temp_dir().join(format!("spark-bench-{}", std::process::id()));
     let mut all = Vec::new();
     for minor in ["3.12", "3.13", "3.14", "3.15"] {
         if !versions.is_empty() && !versions.iter().any(|version| version == minor) {
@@ -86,15 +105,10 @@ fn main() {
             println!("CPython {minor} with a shared library not found: not measured");
             continue;
         };
-        let mut command = python.this_program();
-        command
-            .env(CHILD, &python.library)
-            .env(WORK, work.join(" "))
-            .env(RESULT, &result);
-        assert!(command.status().unwrap().success());
-        let text = std::fs::read_to_string(&result).unwrap();
-        all.push(serde_json::from_str::<serde_json::Value>(&text).unwrap());
-        std::fs::remove_file(&result).unwrap();
+        let processes: Vec<_> = (0..PROCESSES).map(|_| measured(&python, &work)).collect();
+        let table = table::Table::of(&processes);
+        table.print();
+        all.push(table);
     }
     if let Some(path) = std::env::var_os("SPARK_BENCH_JSON") {
         let json = serde_json::json!({ "unit": "nanoseconds per call and return", "pythons": all });

@@ -1,7 +1,6 @@
 """How it is measured: the same work with nothing, with callbacks of each kind, and with cProfile."""
 import cProfile
 import ctypes
-import statistics
 import sys
 import time
 
@@ -10,20 +9,23 @@ EVENTS = [M.events.PY_START, M.events.PY_RESUME, M.events.PY_THROW, M.events.PY_
 ENTERS = EVENTS[:3]
 TOOL = 4
 
-# Nanoseconds of each run, by mode and work, in rounds.
+# How often each piece of work runs in a round: the shortest counts, as what else the machine does only ever adds.
+RUNS = 3
+
+# Nanoseconds of each round, by mode and work.
 times = {}
-first = {}
 
 
 def measure(mode):
     for name, work in WORK.items():
         # Once for what is done only once: a session names every function that it sees for the first time.
-        begin = time.perf_counter_ns()
         work()
-        first.setdefault((mode, name), []).append(time.perf_counter_ns() - begin)
-        begin = time.perf_counter_ns()
-        work()
-        times.setdefault((mode, name), []).append(time.perf_counter_ns() - begin)
+        runs = []
+        for _ in range(RUNS):
+            begin = time.perf_counter_ns()
+            work()
+            runs.append(time.perf_counter_ns() - begin)
+        times.setdefault(mode, {}).setdefault(name, []).append(min(runs))
 
 
 def begin(callback):
@@ -94,43 +96,10 @@ def calls(work):
     return number
 
 
-MODES = ["no-op C", "ours", "cProfile", "Python", "Python and ctypes"]
-
-
-def added(mode, name, times=times):
-    """What a mode adds to the run without anything of the same round: the machine's speed changes from round to round. The median of all rounds."""
-    of_mode = times[mode, name]
-    return statistics.median(run - base for run, base in zip(of_mode, times["base", name][-len(of_mode):]))
-
-
-def report():
-    """All figures: nanoseconds per call and return."""
-    all_work = {}
-    for name, work in WORK.items():
-        number = calls(work)
-        figures = {"calls": number, "alone": statistics.median(times["base", name]) / number}
-        for mode in MODES:
-            figures[mode] = added(mode, name) / number
-        figures["first time, in all"] = added("ours", name, first) - added("ours", name)
-        all_work[name] = figures
-    return {"python": sys.version.split()[0], "work": all_work}
-
-
-def show(result):
-    print("\nCPython %s: nanoseconds per call and return" % result["python"])
-    print("%-12s %8s %8s |%9s %9s %9s %9s %9s |%9s %9s %9s" % (
-        "work", "calls", "alone", "no-op C", "ours", "cProfile", "Python", "ctypes", "to no-op", "cProfile", "slower"))
-    for name, of in result["work"].items():
-        print("%-12s %8d %8.1f |" % (name, of["calls"], of["alone"])
-              + "".join(" %9.1f" % of[mode] for mode in MODES)
-              + " |%9.2f %9.2f %8.1f%%" % (of["ours"] / of["no-op C"], of["ours"] / of["cProfile"], 100 * of["ours"] / of["alone"]))
-
-
 def write(path):
+    """What was measured, for the program that puts it together."""
     import json
 
-    result = report()
-    show(result)
     if path:
         with open(path, "w") as file:
-            json.dump(result, file)
+            json.dump({"python": sys.version.split()[0], "calls": {name: calls(work) for name, work in WORK.items()}, "times": times}, file)

@@ -347,7 +347,7 @@ DOCUMENT = {"a": list(range(50)), "b": {"c": "x" * 100}, "d": [{"name": "n%d" % 
 
 
 def documents():
-    for _ in range(300):
+    for _ in range(60):
         json.loads(json.dumps(DOCUMENT))
 
 
@@ -363,7 +363,7 @@ OFFERS = [("item %d" % (n % 17), n * 37 % 101) for n in range(200)]
 
 
 def settling():
-    for _ in range(150):
+    for _ in range(60):
         settle(OFFERS)
 
 

@@ -139,7 +139,7 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
         Refusal::HealthAlready => Line::new().bad("A health report is being made already."),
         Refusal::ShuttingDown => Line::new().bad("The plugin is being disabled."),
         Refusal::NoThread(why) => Line::new().bad(format!(
-            "The system gives the profiler no thread to work on: {}.",
+            "The system allows the server no further thread ({}). Try again later.",
             reason(why)
         )),
     }

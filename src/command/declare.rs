@@ -15,7 +15,8 @@ pub const ALIASES: &[&str] = &[];
 pub const USAGES: &[&str] = &[
     "/spark (help)[topic: SparkHelp]",
     "/spark (profiler|sampler)<module: SparkModule> (start|stop|upload|info|cancel)[action: SparkAction] [flags: message]",
-    "/spark (activity)<list: SparkList> [flags: message]",
+    "/spark (tps|cpu|health|healthreport|ht|ping|tickmonitor|tickmonitoring)<view: SparkView> [flags: message]",
+    "/spark (activity|activitylog|log)<list: SparkList> [flags: message]",
     "/spark (profiler|sampler)<module: SparkModule> <arguments: message>",
     "/spark <arguments: message>",
 ];

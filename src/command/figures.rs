@@ -64,12 +64,22 @@ pub(super) fn interval(micros: u64) -> String {
     }
 }
 
-/// `900 bytes`, `12 KiB`, `3.4 MiB`.
+/// `900 bytes`, `12 KiB`, `3.4 MiB`, `7.8 GiB`.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => counted(bytes, "byte"),
         1_024..1_048_576 => format!("{} KiB", bytes.div_ceil(1_024)),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
+    }
+}
+
+/// Bytes per second as `900 B/s`, `12.3 KiB/s`, `3.4 MiB/s`.
+pub(super) fn rate(bytes_per_second: f64) -> String {
+    match bytes_per_second {
+        bytes if bytes < 1_024.0 => format!("{bytes:.0} B/s"),
+        bytes if bytes < 1_048_576.0 => format!("{:.1} KiB/s", bytes / 1_024.0),
+        bytes => format!("{:.1} MiB/s", bytes / 1_048_576.0),
     }
 }
 
@@ -154,8 +164,17 @@ mod tests {
             (1_023, "1,023 bytes"),
             (1_025, "2 KiB"),
             (3_565_158, "3.4 MiB"),
+            (8_375_186_227, "7.8 GiB"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+        for (bytes, text) in [
+            (0.0, "0 B/s"),
+            (1_023.4, "1023 B/s"),
+            (1_536.0, "1.5 KiB/s"),
+            (3_565_158.0, "3.4 MiB/s"),
+        ] {
+            assert_eq!(rate(bytes), text);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::tokens::Token;
 pub(super) struct Flag {
     /// Without the dashes, in lower case.
     pub(super) name: String,
-    /// What follows, up to the next flag, joined by single spaces. `None` when nothing does.
+    /// What follows, up to the next flag, joined by single spaces; empty quotes add nothing. `None` when nothing does.
     pub(super) value: Option<String>,
 }
 
@@ -40,7 +40,9 @@ pub(super) fn group(action: &'static str, tokens: &[Token]) -> Result<Vec<Flag>,
             }
             (None, Some(flag)) => match &mut flag.value {
                 Some(value) => {
-                    value.push(' ');
+                    if !value.is_empty() {
+                        value.push(' ');
+                    }
                     value.push_str(&token.text);
                 }
                 None => flag.value = Some(token.text.clone()),

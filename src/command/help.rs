@@ -2,6 +2,7 @@
 
 use super::line::Line;
 
+/// Ten lines: a client shows no more of the chat at once.
 pub(super) fn help() -> Vec<Line> {
     let entry = |usage: &str, what: &str| Line::continued().value(usage).text(format!(": {what}"));
     vec![
@@ -25,11 +26,18 @@ pub(super) fn help() -> Vec<Line> {
             "stop, and upload the profile or save it; both also with start",
         ),
         entry(
-            "/spark profiler upload [--comment \"TEXT\"]",
-            "stop, and upload the profile",
+            "/spark profiler upload, /spark profiler info, /spark profiler cancel",
+            "stop, and upload the profile; show how the profiler is doing; stop, and throw the samples away",
         ),
-        entry("/spark profiler info", "show how the profiler is doing"),
-        entry("/spark profiler cancel", "stop, and throw the samples away"),
+        entry(
+            "/spark tps, /spark health [--memory] [--network] [--upload]",
+            "show how the server ticks; and its memory, disk, system and network, or send a report to the viewer",
+        ),
+        entry("/spark ping [--player NAME]", "show how long players' packets take"),
+        entry(
+            "/spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]",
+            "tell of slow ticks; again to stop",
+        ),
         entry("/spark activity [--page N]", "list past profiles"),
     ]
 }

@@ -8,32 +8,38 @@ use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostic
 use crate::session::{BackgroundInfo, Requester, RunningInfo, SessionInfo};
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
-    let Some(running) = &info.running else {
-        let mut lines = vec![if let Some(exporting) = info.exporting {
-            Line::new().text(format!("The last profile is not done yet: {}.", step(exporting)))
-        } else if info.starting {
-            Line::new().text("The profiler is starting.")
-        } else {
-            Line::new()
-                .text("The profiler is not running. Start it with ")
-                .value(START)
-                .text(".")
-        }];
-        lines.extend(info.background.iter().flat_map(background));
-        if info.unsaved > 0 {
-            lines.push(
-                Line::continued()
-                    .bad(format!(
-                        "Not saved yet: {}. Try again with ",
-                        counted(info.unsaved as u64, "profile")
-                    ))
-                    .value(STOP)
-                    .bad("."),
-            );
-        }
-        return lines;
+    let mut lines = match &info.running {
+        Some(running) => session(running),
+        None => vec![without_session(info)],
     };
+    lines.extend(info.background.iter().flat_map(background));
+    if info.unsaved > 0 {
+        let waiting = format!("Not saved yet: {}", counted(info.unsaved as u64, "earlier profile"));
+        let line = Line::continued().bad(waiting);
+        lines.push(match info.running {
+            Some(_) => line.bad(", tried again when this session is stopped."),
+            None => line.bad(". Try again with ").value(STOP).bad("."),
+        });
+    }
+    lines
+}
+
+fn without_session(info: &SessionInfo) -> Line {
+    if let Some(exporting) = info.exporting {
+        Line::new().text(format!("The last profile is not done yet: {}.", step(exporting)))
+    } else if info.starting {
+        Line::new().text("The profiler is starting.")
+    } else {
+        Line::new()
+            .text("The profiler is not running. Start it with ")
+            .value(START)
+            .text(".")
+    }
+}
+
+fn session(running: &RunningInfo) -> Vec<Line> {
     let mut lines = vec![progress(running), python_state(&running.python, &running.sampler)];
+    lines.extend(swapping(&running.python));
     lines.extend(stretched(running));
     lines.extend(
         running
@@ -81,9 +87,11 @@ fn stretched(running: &RunningInfo) -> Option<Line> {
     }
     Some(
         Line::continued()
-            .text("The interval is stretched to ")
+            .text("Samples are ")
             .value(interval(sampler.interval_nanos / 1_000))
-            .text(": asking all threads takes longer than that, or the machine is busy."),
+            .text(" apart, not ")
+            .value(interval(running.interval_micros))
+            .text(": the machine is busy, or has too many threads to be asked in that time."),
     )
 }
 
@@ -125,8 +133,9 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
                 .value(counted(functions, "function"))
                 .text(" seen, in ")
                 .value(share(sampler.attributed, sampler.samples))
-                .text(" of the samples, deepest stack ")
-                .value(count(u64::from(python.deepest)));
+                .text(" of the samples, at most ")
+                .value(counted(u64::from(python.deepest), "call"))
+                .text(" deep");
             let line = match python.threads_refused {
                 0 => line,
                 refused => line.bad(format!(", {} had no room", counted(refused, "thread"))),
@@ -134,18 +143,31 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),
-                (made, 0) => line
-                    .text(", compared with the interpreter ")
-                    .value(times(made))
-                    .text("."),
+                (made, 0) => line.text(", checked ").value(times(made)).text("."),
                 (made, disagreed) => line
-                    .text(", compared with the interpreter ")
+                    .text(", checked ")
                     .value(times(made))
-                    .bad(format!(", {} of them showed a wrong function.", count(disagreed))),
+                    .bad(format!(", with a wrong function in {} of them.", count(disagreed))),
             }
         }
         PythonState::Degraded(why) => line.bad(format!("no longer recorded in full: {}.", reason(why))),
     }
+}
+
+/// One line when a thread is shown natively because it swaps stacks.
+fn swapping(python: &PythonDiagnostics) -> Option<Line> {
+    if python.swapping_threads == 0 {
+        return None;
+    }
+    let names: Vec<String> = python.swapping.iter().map(|thread| name(thread)).collect();
+    let verb = if python.swapping_threads == 1 { "swaps" } else { "swap" };
+    Some(
+        Line::continued()
+            .value(counted(python.swapping_threads, "thread"))
+            .text(format!(" {verb} stacks (greenlets), native frames only: "))
+            .value(names.join(", "))
+            .text("."),
+    )
 }
 
 fn times(number: u64) -> String {
@@ -162,7 +184,7 @@ fn losses(running: &RunningInfo) -> Option<Line> {
     }
     let reasons: Vec<String> = SampleLoss::ALL
         .iter()
-        .map(|reason| (running.sampler.losses.get(*reason), reason.name()))
+        .map(|reason| (running.sampler.losses.get(*reason), why_lost(*reason)))
         .filter(|(number, _)| *number > 0)
         .map(|(number, reason)| format!("{} {reason}", count(number)))
         .collect();
@@ -172,4 +194,17 @@ fn losses(running: &RunningInfo) -> Option<Line> {
     } else {
         line.text(format!(" ({}).", reasons.join(", ")))
     })
+}
+
+/// Why a sample has no stack, in an owner's words.
+fn why_lost(loss: SampleLoss) -> &'static str {
+    match loss {
+        SampleLoss::NoSlot => "too many at once",
+        SampleLoss::ThreadGone => "thread ended",
+        SampleLoss::TimedOut => "no answer in time",
+        SampleLoss::SmallStack => "stack too small",
+        SampleLoss::Blocked => "thread lets no signal through",
+        SampleLoss::Busy => "interrupted twice",
+        SampleLoss::SendFailed => "refused by the system",
+    }
 }

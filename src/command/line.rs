@@ -17,7 +17,30 @@ enum Tone {
     Text,
     Value,
     Good,
+    Fair,
     Bad,
+}
+
+/// What a figure means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grade {
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Fair,
+    /// Trouble.
+    Bad,
+}
+
+impl Grade {
+    /// Good, else fair, else bad.
+    pub const fn of(good: bool, fair: bool) -> Self {
+        match (good, fair) {
+            (true, _) => Grade::Good,
+            (false, true) => Grade::Fair,
+            (false, false) => Grade::Bad,
+        }
+    }
 }
 
 impl Tone {
@@ -27,6 +50,7 @@ impl Tone {
             Tone::Text => '7',
             Tone::Value => 'f',
             Tone::Good => 'a',
+            Tone::Fair => 'e',
             Tone::Bad => 'c',
         }
     }
@@ -76,6 +100,16 @@ impl Line {
     /// Adds bad news.
     pub fn bad(self, text: impl Into<String>) -> Self {
         self.with(Tone::Bad, text)
+    }
+
+    /// Adds a figure, with what it means.
+    pub fn graded(self, grade: Grade, text: impl Into<String>) -> Self {
+        let tone = match grade {
+            Grade::Good => Tone::Good,
+            Grade::Fair => Tone::Fair,
+            Grade::Bad => Tone::Bad,
+        };
+        self.with(tone, text)
     }
 
     /// The line as this reader gets it.

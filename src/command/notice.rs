@@ -3,6 +3,7 @@
 use super::answer::{TO_FILE, UPLOAD, reason, sentence};
 use super::figures::{count, counted, interval, size};
 use super::line::Line;
+use super::monitor;
 use crate::limits;
 use crate::model::{PythonState, TickFigures, clean_text, shown_path};
 use crate::session::Notice;
@@ -74,7 +75,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Folded { frames } => Line::new()
             .text("The profile is too large for the viewer: its ")
             .value(count(*frames))
-            .text(" smallest frames were folded into the ones that call them."),
+            .text(" smallest entries are shown as part of those that they stand below."),
         Notice::Saved {
             path,
             samples,
@@ -118,6 +119,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
                     .text(" to upload them."),
             }
         }
+        Notice::Monitor(event) => monitor::event(event),
         Notice::HealthUploaded { link } => Line::new().good("The health report is here: ").value(link.clone()),
         Notice::HealthSaved {
             reason: why,
@@ -145,7 +147,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             per_mille % 10
         )),
         Notice::PythonDoubted(frames) => Line::new().bad(format!(
-            "{} in the profile did not run: comparing with the interpreter found them. They are taken out; the profile says how often this happens.",
+            "{} in the profile did not run. A check has found them, and they are taken out; the profile says how often this happens.",
             counted(*frames, "Python function")
         )),
         Notice::PythonLost(why) => Line::new().bad(format!(

@@ -1,20 +1,34 @@
 //! From arguments to a command.
 
 use super::flags::{self, Flag};
+use super::health::HealthView;
 use super::help::JavaCommand;
-use super::start::Start;
+use super::monitor;
+use super::ping;
+use super::start::start;
 use super::tokens;
 use crate::limits;
-use crate::model::clean_text;
-use crate::session::Destination;
+use crate::model::{SlowTicks, clean_text};
+use crate::session::{Destination, Requester, StartRequest, StopRequest};
 
 /// What was asked for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Command {
     /// Show what there is.
     Help,
     /// Something about profiling.
     Profiler(ProfilerCommand),
+    /// Show how the server ticks.
+    Tps,
+    /// Show how the server and its machine are.
+    Health(HealthView),
+    /// Show how long players' packets take.
+    Ping {
+        /// Whose; `None` for all.
+        player: Option<String>,
+    },
+    /// Tell of slow ticks, or no longer.
+    TickMonitor(SlowTicks),
     /// List past profiles.
     Activity {
         /// Counted from 1.
@@ -28,14 +42,9 @@ pub enum Command {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfilerCommand {
     /// Begin a session.
-    Start(Start),
+    Start(StartRequest),
     /// End the session and export it.
-    Stop {
-        /// Where it goes.
-        to: Destination,
-        /// One line for the profile's page.
-        comment: Option<String>,
-    },
+    Stop(StopRequest),
     /// Show the state.
     Info,
     /// End the session and drop it.
@@ -52,7 +61,7 @@ pub enum ParseError {
     #[error("A quote is not closed. Write texts as \"like this\".")]
     UnclosedQuote,
     /// Not a word that may stand first.
-    #[error("Unknown command \"{}\". Use: help, profiler, activity.", echo(.0))]
+    #[error("Unknown command \"{}\". Use: help, profiler, tps, health, ping, tickmonitor, activity.", echo(.0))]
     UnknownModule(String),
     /// `profiler` alone with flags behind it.
     #[error("The profiler needs to know what to do. Use: start, stop, upload, info, cancel.")]
@@ -92,6 +101,18 @@ pub enum ParseError {
     /// Not a page.
     #[error("--page must be a whole number from 1.")]
     Page,
+    /// Without a name.
+    #[error("--player needs the name of a player.")]
+    Player,
+    /// Not a number in range.
+    #[error("--threshold must be a number of percent above 0.")]
+    Threshold,
+    /// Not a number in range.
+    #[error("--threshold-tick must be a number of milliseconds above 0.")]
+    ThresholdTick,
+    /// Both.
+    #[error("--threshold and --threshold-tick exclude each other. Give one of them.")]
+    Thresholds,
     /// Not a length of a tick.
     #[error(
         "--only-ticks-over must be a whole number of milliseconds from 1 to {}, for example 60.",
@@ -143,12 +164,19 @@ fn allowed_flags(action: &str) -> &'static str {
         STOP => "Use: --save-to-file, --comment \"TEXT\".",
         UPLOAD => "Use: --comment \"TEXT\".",
         ACTIVITY => "Use: --page N.",
+        HEALTH => "Use: --memory, --network, --upload.",
+        PING => "Use: --player NAME.",
+        MONITOR => "Use: --threshold PERCENT or --threshold-tick MS.",
         _ => "It takes nothing more.",
     }
 }
 
 const HELP: &str = "help";
 const ACTIVITY: &str = "activity";
+const TPS: &str = "tps";
+pub(super) const HEALTH: &str = "health";
+pub(super) const PING: &str = "ping";
+pub(super) const MONITOR: &str = "tickmonitor";
 const PROFILER: &str = "profiler";
 pub(super) const START: &str = "profiler start";
 const STOP: &str = "profiler stop";
@@ -157,11 +185,11 @@ const INFO: &str = "profiler info";
 const CANCEL: &str = "profiler cancel";
 const OPEN: &str = "profiler open";
 
-/// Understands the arguments of `/spark`, however the server split them.
+/// Understands the arguments of `/spark`, however the server split them; `by` typed them.
 ///
 /// # Errors
 /// One line for the sender; see [`ParseError`].
-pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
+pub fn parse<S: AsRef<str>>(arguments: &[S], by: &Requester) -> Result<Command, ParseError> {
     let length: usize = arguments.iter().map(|argument| argument.as_ref().len() + 1).sum();
     if length > limits::COMMAND_LINE_BYTES {
         return Err(ParseError::TooLong);
@@ -173,27 +201,33 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Command, ParseError> {
     };
     match module.text.to_lowercase().as_str() {
         "help" => none(HELP, &flags::group(HELP, rest)?).map(|()| Command::Help),
-        "profiler" | "sampler" => profiler(rest),
-        "activity" => activity(&flags::group(ACTIVITY, rest)?),
+        "profiler" | "sampler" => profiler(rest, by),
+        "tps" | "cpu" => none(TPS, &flags::group(TPS, rest)?).map(|()| Command::Tps),
+        "health" | "healthreport" | "ht" => HealthView::of(&flags::group(HEALTH, rest)?).map(Command::Health),
+        "ping" => ping::player(&flags::group(PING, rest)?).map(|player| Command::Ping { player }),
+        "tickmonitor" | "tickmonitoring" => {
+            monitor::slow_ticks(&flags::group(MONITOR, rest)?).map(Command::TickMonitor)
+        }
+        "activity" | "activitylog" | "log" => activity(&flags::group(ACTIVITY, rest)?),
         "heapsummary" | "heapdump" => Ok(Command::Java(JavaCommand::Heap)),
         "gc" | "gcmonitor" => Ok(Command::Java(JavaCommand::Collector)),
         _ => Err(ParseError::UnknownModule(module.text.clone())),
     }
 }
 
-fn profiler(tokens: &[tokens::Token]) -> Result<Command, ParseError> {
+fn profiler(tokens: &[tokens::Token], by: &Requester) -> Result<Command, ParseError> {
     let Some((word, rest)) = tokens.split_first() else {
         return Ok(Command::Help);
     };
     if word.text.starts_with("--") && !word.quoted {
-        return by_flag(flags::group(PROFILER, tokens)?);
+        return by_flag(flags::group(PROFILER, tokens)?, by);
     }
     let action = Action::of(&word.text).ok_or_else(|| ParseError::UnknownAction(word.text.clone()))?;
-    action.with(&flags::group(action.name(), rest)?)
+    action.with(&flags::group(action.name(), rest)?, by)
 }
 
 /// The older form of spark's commands: `profiler --stop --comment x`.
-fn by_flag(mut flags: Vec<Flag>) -> Result<Command, ParseError> {
+fn by_flag(mut flags: Vec<Flag>, by: &Requester) -> Result<Command, ParseError> {
     let is_action = |flag: &Flag| Action::of(&flag.name).is_some_and(|action| action != Action::Start);
     let place = flags.iter().position(is_action).ok_or(ParseError::NoAction)?;
     let flag = flags.remove(place);
@@ -202,7 +236,7 @@ fn by_flag(mut flags: Vec<Flag>) -> Result<Command, ParseError> {
     };
     match flag.value {
         Some(_) => Err(ParseError::NoValue(action.word())),
-        None => action.with(&flags),
+        None => action.with(&flags, by),
     }
 }
 
@@ -255,11 +289,11 @@ impl Action {
         }
     }
 
-    fn with(self, flags: &[Flag]) -> Result<Command, ParseError> {
+    fn with(self, flags: &[Flag], by: &Requester) -> Result<Command, ParseError> {
         let alone = |command| none(self.name(), flags).map(|()| command);
         Ok(match self {
-            Action::Start => Command::Profiler(ProfilerCommand::Start(Start::of(flags)?)),
-            Action::Stop | Action::Upload => Command::Profiler(self.stop(flags)?),
+            Action::Start => Command::Profiler(ProfilerCommand::Start(start(flags, by)?)),
+            Action::Stop | Action::Upload => Command::Profiler(ProfilerCommand::Stop(self.stop(flags, by)?)),
             Action::Info => alone(Command::Profiler(ProfilerCommand::Info))?,
             Action::Cancel => alone(Command::Profiler(ProfilerCommand::Cancel))?,
             // Whatever follows, it is not there.
@@ -267,7 +301,7 @@ impl Action {
         })
     }
 
-    fn stop(self, flags: &[Flag]) -> Result<ProfilerCommand, ParseError> {
+    fn stop(self, flags: &[Flag], by: &Requester) -> Result<StopRequest, ParseError> {
         let mut to = match self {
             Action::Upload => Destination::Server,
             _ => Destination::AsStarted,
@@ -288,7 +322,11 @@ impl Action {
                 }
             }
         }
-        Ok(ProfilerCommand::Stop { to, comment: said })
+        Ok(StopRequest {
+            to,
+            comment: said,
+            requested_by: by.clone(),
+        })
     }
 }
 

@@ -17,6 +17,10 @@ pub struct Permission {
 const ALL: &str = "endstone.command.spark";
 const PROFILER: &str = "spark.profiler";
 const ACTIVITY: &str = "spark.activity";
+const TPS: &str = "spark.tps";
+const HEALTH: &str = "spark.health";
+const PING: &str = "spark.ping";
+const TICK_MONITOR: &str = "spark.tickmonitor";
 
 /// All of them. Only the first is for operators by itself, so that taking it away takes everything; the others are given to somebody who should have less.
 pub const PERMISSIONS: &[Permission] = &[
@@ -33,6 +37,26 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission {
         name: ACTIVITY,
         description: "Use /spark activity",
+        for_operators: false,
+    },
+    Permission {
+        name: TPS,
+        description: "Use /spark tps",
+        for_operators: false,
+    },
+    Permission {
+        name: HEALTH,
+        description: "Use /spark health",
+        for_operators: false,
+    },
+    Permission {
+        name: PING,
+        description: "Use /spark ping",
+        for_operators: false,
+    },
+    Permission {
+        name: TICK_MONITOR,
+        description: "Use /spark tickmonitor",
         for_operators: false,
     },
 ];
@@ -77,6 +101,10 @@ impl Granted {
         let needed = match command {
             Command::Profiler(_) => PROFILER,
             Command::Activity { .. } => ACTIVITY,
+            Command::Tps => TPS,
+            Command::Health(_) => HEALTH,
+            Command::Ping { .. } => PING,
+            Command::TickMonitor(_) => TICK_MONITOR,
             Command::Help | Command::Java(_) => return None,
         };
         (!self.covers(needed)).then(|| format!("This needs the permission {needed} or {ALL}."))

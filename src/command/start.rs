@@ -5,71 +5,50 @@ use super::parse::{ParseError, START, comment, switch};
 use super::view;
 use crate::limits;
 use crate::model::{NamePattern, ThreadChoice, ThreadNames, View};
+use crate::session::{Requester, StartRequest};
 
-/// A session to begin.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Start {
-    /// Time between samples, in microseconds.
-    pub interval_micros: u64,
-    /// Seconds after which it stops by itself.
-    pub timeout_seconds: Option<u64>,
-    /// Which threads.
-    pub threads: ThreadChoice,
-    /// Leave out the time in which threads wait.
-    pub ignore_sleeping: bool,
-    /// Keep only ticks that take longer than so many milliseconds.
-    pub only_ticks_over_millis: Option<u64>,
-    /// What the profile will show.
-    pub view: View,
-    /// Whether the profile goes to a file.
-    pub save_to_file: bool,
-    /// One line for the profile's page.
-    pub comment: Option<String>,
-}
-
-impl Start {
-    /// Reads the flags of `start`.
-    pub(super) fn of(flags: &[Flag]) -> Result<Self, ParseError> {
-        let mut start = Start {
-            interval_micros: limits::DEFAULT_INTERVAL_MICROS,
-            timeout_seconds: None,
-            threads: ThreadChoice::Server,
-            ignore_sleeping: false,
-            only_ticks_over_millis: None,
-            view: View::default(),
-            save_to_file: false,
-            comment: None,
-        };
-        let mut names = Vec::new();
-        let mut regex = false;
-        for flag in flags {
-            if view::apply(flag, &mut start.view)? {
-                continue;
+/// Reads the flags of `start`; `by` is who typed them.
+pub(super) fn start(flags: &[Flag], by: &Requester) -> Result<StartRequest, ParseError> {
+    let mut start = StartRequest {
+        interval_micros: limits::DEFAULT_INTERVAL_MICROS,
+        timeout_seconds: None,
+        threads: ThreadChoice::Server,
+        ignore_sleeping: false,
+        only_ticks_over_millis: None,
+        view: View::default(),
+        save_to_file: false,
+        comment: None,
+        requested_by: by.clone(),
+    };
+    let mut names = Vec::new();
+    let mut regex = false;
+    for flag in flags {
+        if view::apply(flag, &mut start.view)? {
+            continue;
+        }
+        let value = flag.value.as_deref().unwrap_or_default();
+        match flag.name.as_str() {
+            "interval" => start.interval_micros = micros(value).ok_or(ParseError::Interval)?,
+            "timeout" => start.timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
+            "thread" if value.trim().is_empty() => return Err(ParseError::Thread),
+            "thread" => names.push(value.trim().to_owned()),
+            "regex" => regex = switch("regex", flag)?,
+            "ignore-sleeping" => start.ignore_sleeping = switch("ignore-sleeping", flag)?,
+            "save-to-file" => start.save_to_file = switch("save-to-file", flag)?,
+            "comment" => start.comment = Some(comment(flag)?),
+            "only-ticks-over" => {
+                start.only_ticks_over_millis = Some(tick_millis(value).ok_or(ParseError::OnlyTicksOver)?);
             }
-            let value = flag.value.as_deref().unwrap_or_default();
-            match flag.name.as_str() {
-                "interval" => start.interval_micros = micros(value).ok_or(ParseError::Interval)?,
-                "timeout" => start.timeout_seconds = Some(seconds(value).ok_or(ParseError::Timeout)?),
-                "thread" if value.is_empty() => return Err(ParseError::Thread),
-                "thread" => names.push(value.to_owned()),
-                "regex" => regex = switch("regex", flag)?,
-                "ignore-sleeping" => start.ignore_sleeping = switch("ignore-sleeping", flag)?,
-                "save-to-file" => start.save_to_file = switch("save-to-file", flag)?,
-                "comment" => start.comment = Some(comment(flag)?),
-                "only-ticks-over" => {
-                    start.only_ticks_over_millis = Some(tick_millis(value).ok_or(ParseError::OnlyTicksOver)?);
-                }
-                _ => {
-                    return Err(ParseError::UnknownFlag {
-                        action: START,
-                        name: flag.name.clone(),
-                    });
-                }
+            _ => {
+                return Err(ParseError::UnknownFlag {
+                    action: START,
+                    name: flag.name.clone(),
+                });
             }
         }
-        start.threads = thread_choice(names, regex)?;
-        Ok(start)
     }
+    start.threads = thread_choice(names, regex)?;
+    Ok(start)
 }
 
 fn thread_choice(names: Vec<String>, regex: bool) -> Result<ThreadChoice, ParseError> {

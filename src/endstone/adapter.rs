@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::abi::{CxxFunction, Plugin, Server, UniqueId};
 use super::image;
@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use crate::activity::ActivityLog;
 use crate::command::{Audience, Granted, answer_notice};
 use crate::limits;
-use crate::model::{clean_text, plugin_stem};
-use crate::session::{Control, Environment, Outgoing, PluginInfo, Requester, Service, TickSample};
+use crate::model::{PlayerPing, clean_text, plugin_stem};
+use crate::session::{Control, Environment, Notice, Outgoing, PluginInfo, Requester, Service, TickSample};
 use crate::settings;
 use crate::sys::{clock, thread};
 
@@ -50,6 +50,8 @@ pub(super) struct Adapter {
 struct Ticker {
     enabled: AtomicBool,
     ticks: AtomicU32,
+    /// When players are asked for next, in nanoseconds of the monotonic clock.
+    next_ping: AtomicU64,
     server: HostAddress,
     service: Service,
     surveyor: Mutex<Surveyor>,
@@ -82,14 +84,21 @@ impl Adapter {
         plugin: Plugin<'_>,
         folder: PathBuf,
     ) -> Result<(Self, Vec<String>), AdapterError> {
-        let (service, problems) = pure(|| service(folder)).map_err(AdapterError::Panic)?;
+        let (service, mut problems) = pure(|| service(folder)).map_err(AdapterError::Panic)?;
         let ticker = Arc::new(Ticker {
             enabled: AtomicBool::new(true),
             ticks: AtomicU32::new(0),
+            next_ping: AtomicU64::new(0),
             server: HostAddress(server.as_ptr()),
             service,
             surveyor: Mutex::default(),
         });
+        ticker.service.time_collections();
+        if let Err(error) = ticker.service.statistics_service().start() {
+            problems.push(format!(
+                "Processor, memory, disk and network are not measured: no thread could be started ({error})."
+            ));
+        }
         // From here on dropping ends the service, also when the host throws.
         let mut adapter = Adapter { ticker, task: None };
         let address = HostAddress(server.as_ptr());
@@ -163,8 +172,13 @@ impl Ticker {
             at: clock::monotonic(),
             tid: thread::current_tid(),
             mspt: server.current_milliseconds_per_tick(),
-            tps: server.average_ticks_per_second(),
         };
+        // Relaxed: only the server thread uses it.
+        let players = (sample.at.0 >= self.next_ping.load(Ordering::Relaxed)).then(|| {
+            self.next_ping
+                .store(sample.at.0 + limits::PING_NANOS, Ordering::Relaxed);
+            pings(server)
+        });
         // Relaxed: only the server thread counts.
         let environment = self
             .ticks
@@ -178,12 +192,17 @@ impl Ticker {
                 self.service.set_environment(environment.presentable());
             }
             self.service.on_tick(sample);
+            if let Some(players) = players {
+                self.service.statistics_service().set_players(sample.at, players);
+            }
             self.replies()
         });
 
         // Deliver. A panic was reported by the panic hook; the next tick tries again.
-        if let Ok(replies) = replies {
-            deliver(server, &replies, self.to_console_only());
+        if let Ok(replies) = replies
+            && !deliver(server, &replies, self.to_console_only())
+        {
+            self.service.stop_monitor();
         }
 
         // Last: the host may throw.
@@ -199,12 +218,15 @@ impl Ticker {
     }
 }
 
-/// The profiler, with what its files say, and what is wrong with those.
+/// The profiler, with what its files say, and what is wrong with those or with the environment.
 fn service(folder: PathBuf) -> (Service, Vec<String>) {
     let loaded = settings::load(&folder);
     let (past, damage) = ActivityLog::load(folder.clone());
-    let problems = loaded.problems.iter().map(ToString::to_string).chain(damage).collect();
-    (Service::new(folder, loaded.settings, past), problems)
+    let service = Service::new(folder, loaded.settings, past);
+    let of_settings = loaded.problems.iter().map(ToString::to_string);
+    let of_environment = service.environment_problem().map(str::to_owned);
+    let problems = of_settings.chain(damage).chain(of_environment).collect();
+    (service, problems)
 }
 
 /// A worded notice.
@@ -215,6 +237,8 @@ struct Reply {
     coloured: String,
     /// For the console.
     plain: String,
+    /// Whether it is for nobody else, should they have left.
+    personal: bool,
 }
 
 impl Reply {
@@ -223,14 +247,16 @@ impl Reply {
         Reply {
             coloured: line.render(Audience::Player),
             plain: line.render(Audience::Console),
+            personal: matches!(outgoing.notice, Notice::Monitor(_)),
             to: outgoing.to,
         }
     }
 }
 
 /// Sends each reply to whoever asked, if still there; else to the console and, unless the owner does not want it, to the players who may use the profiler.
-/// Nobody is remembered by address: players leave.
-fn deliver(server: Server<'_>, replies: &[Reply], to_console_only: bool) {
+/// Nobody is remembered by address: players leave. `false` when somebody has left whom alone a reply was for.
+fn deliver(server: Server<'_>, replies: &[Reply], to_console_only: bool) -> bool {
+    let mut all_there = true;
     for reply in replies {
         let player = match reply.to {
             Requester::Player { unique_id, .. } => server.player_by_id(UniqueId::from_bytes(unique_id)),
@@ -238,6 +264,7 @@ fn deliver(server: Server<'_>, replies: &[Reply], to_console_only: bool) {
         };
         match player {
             Some(player) => player.as_sender().send_message(&reply.coloured),
+            None if reply.personal && reply.to != Requester::Console => all_there = false,
             None => {
                 if let Some(console) = server.console() {
                     console.send_message(&reply.plain);
@@ -248,6 +275,19 @@ fn deliver(server: Server<'_>, replies: &[Reply], to_console_only: bool) {
             }
         }
     }
+    all_there
+}
+
+/// How long the packets of each player take.
+fn pings(server: Server<'_>) -> Vec<PlayerPing> {
+    server
+        .online_players()
+        .into_iter()
+        .map(|player| PlayerPing {
+            name: player.name(),
+            millis: u32::try_from(player.ping_millis().max(0)).unwrap_or(u32::MAX),
+        })
+        .collect()
 }
 
 /// Sends a line to the players who may use the profiler.

@@ -291,6 +291,61 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_host_that_threw_is_not_asked_again() {
+        let mut surveyor = Surveyor {
+            is_asking: true,
+            ..Surveyor::default()
+        };
+        // SAFETY: no object, and nothing of it is used, which is what this shows: whoever calls through it crashes.
+        let server = unsafe { Server::borrow(std::ptr::dangling_mut()) }.unwrap();
+        let desk = WorldDesk::default();
+        for _ in 0..2 {
+            desk.ask();
+            assert_eq!(desk.wanted(MonotonicNanos(0)), Some(Survey::Whole));
+            surveyor.tick(server, MonotonicNanos(0), &desk);
+            assert_eq!(desk.wanted(MonotonicNanos(0)), None, "whoever waits has an answer");
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_world_that_goes_while_it_is_looked_at_is_passed_over() {
+        let named = |name: &str| DimensionCensus {
+            name: name.to_owned(),
+            ..DimensionCensus::default()
+        };
+        let world = World {
+            players: 1,
+            dimensions: vec![named("Overworld"), named("Nether")],
+        };
+        let desk = WorldDesk::default();
+        desk.ask();
+        let mut progress = Some(Progress {
+            survey: Survey::Whole,
+            world,
+            entities: 1,
+            dimension: 0,
+            part: Part::Chunks,
+        });
+        let seen = |kind: &str| Found::Entities {
+            seen: vec![(kind.to_owned(), 1.0, 1.0)],
+            shares: 2,
+            left_out: 3,
+        };
+        let places = vec![(0, 0)];
+        for found in [
+            Found::Chunks { places, all: 7 },
+            seen("minecraft:cow"),
+            seen("minecraft:pig"),
+            Found::DimensionGone,
+        ] {
+            assert!(progress.is_some());
+            progress = go_on(progress, found, Survey::Whole, MonotonicNanos(0), &desk);
+        }
+        assert!(progress.is_none());
+        assert_eq!(desk.wanted(MonotonicNanos(0)), None, "it was delivered");
+    }
+
+    #[test]
     fn shares_are_even_whatever_numbers_are_given() {
         for step in [1, 2, 64, 4_294_967_296] {
             let shares = 10;

@@ -8,6 +8,7 @@ use prost::Message;
 use super::*;
 use crate::export::Source;
 use crate::export::test_support::{Names, code, metadata, module, native, python, snapshot, thread};
+use crate::export::viewer_rules::violations;
 use crate::limits::EXPORT_DEPTH;
 use crate::model::{Category, CodeId, CodeInfo, Module, StackEnd};
 use crate::profile::{FrameKey, Tree, WindowStats};
@@ -182,21 +183,31 @@ fn the_interpreter_is_shown_on_request() {
     assert!(text.contains("libpython3_13._PyEval_Vector [30.0, 42.0]"), "{text}");
 }
 
+/// One thread with these stacks below a function of the server, each so many milliseconds long.
+fn of_stacks(stacks: &[(&[FrameKey], u64)]) -> Snapshot {
+    let mut snapshot = sample();
+    let mut tree = Tree::new();
+    for (frames, millis) in stacks {
+        let path: Vec<FrameKey> = std::iter::once(&native(1, 0x10)).chain(*frames).copied().collect();
+        tree.add(&path, 0, millis * 1_000_000);
+    }
+    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    snapshot
+}
+
 /// Address 0x130 of the interpreter has no name; what it calls runs Python.
 #[test]
 fn what_calls_python_frames_is_glue_without_a_name() {
-    let mut snapshot = sample();
-    let mut tree = Tree::new();
     let eval = FrameKey::Eval {
         module: crate::model::ModuleId::new(2),
         rva: 0x150,
     };
-    let root = native(1, 0x10);
-    tree.add(&[root, native(2, 0x130), python(1)], 0, 1_000_000);
-    tree.add(&[root, native(2, 0x130), eval], 0, 2_000_000);
-    tree.add(&[root, native(2, 0x170), eval], 0, 3_000_000);
-    tree.add(&[root, native(2, 0x160), native(2, 0x150)], 0, 4_000_000);
-    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let snapshot = of_stacks(&[
+        (&[native(2, 0x130), python(1)], 1),
+        (&[native(2, 0x130), eval], 2),
+        (&[native(2, 0x170), eval], 3),
+        (&[native(2, 0x160), native(2, 0x150)], 4),
+    ]);
     let hidden = "\
 bedrock_server [10.0, 0.0]
   bedrock_server.f1 [10.0, 0.0]
@@ -217,34 +228,15 @@ bedrock_server [10.0, 0.0]
 /// Function 0x200 has no name. Once it is seen alone between the interpreter's call functions, called from outside, and a Python frame.
 #[test]
 fn a_nameless_function_that_only_carries_calls_is_glue_everywhere() {
-    let mut snapshot = sample();
-    let mut tree = Tree::new();
-    let root = native(1, 0x10);
-    let worker = native(2, 0x310);
-    let (call, carrying, carrier) = (native(2, 0x14), native(2, 0x230), native(2, 0x140));
-    tree.add(&[root, call, carrying, carrier, python(1)], 0, 1_000_000);
-    tree.add(
-        &[
-            root,
-            call,
-            carrying,
-            carrier,
-            python(1),
-            worker,
-            native(2, 0x240),
-            carrier,
-            python(3),
-        ],
-        0,
-        2_000_000,
-    );
+    let [call, carrying, again, carrier] = [0x14, 0x230, 0x240, 0x140].map(|rva| native(2, rva));
     // It works, and calls Python: nothing tells that it does nothing else.
-    tree.add(
-        &[root, call, carrying, carrier, python(1), worker, carrier, python(3)],
-        0,
-        4_000_000,
-    );
-    snapshot.threads = vec![thread("bedrock_server", 0, tree)];
+    let worker = native(2, 0x310);
+    let plugin = [call, carrying, carrier, python(1)];
+    let snapshot = of_stacks(&[
+        (&plugin, 1),
+        (&[&plugin[..], &[worker, again, carrier, python(3)]].concat(), 2),
+        (&[&plugin[..], &[worker, carrier, python(3)]].concat(), 4),
+    ]);
     let expected = "\
 bedrock_server [7.0, 0.0]
   bedrock_server.f1 [7.0, 0.0]
@@ -495,123 +487,6 @@ fn the_bytes_are_those_of_the_golden_file() {
         golden.display()
     );
     assert_eq!(violations(&decoded(&profile)), Vec::<String>::new());
-}
-
-/// What crashes, blanks or disfigures the viewer, as observed in a browser. Empty when all is well.
-fn violations(data: &pb::SamplerData) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut check = |fine: bool, what: String| {
-        if !fine {
-            found.push(what);
-        }
-    };
-    let metadata = data.metadata.as_ref().expect("metadata");
-    for (name, value) in &metadata.extra_platform_metadata {
-        let json: serde_json::Value = serde_json::from_str(value).expect("JSON");
-        check(!json.to_string().contains("null"), format!("{name} holds a null"));
-    }
-    for (key, source) in &metadata.sources {
-        check(*key == source.name.to_lowercase(), format!("source key {key}"));
-        check(!source.version.is_empty(), format!("source {key} without version"));
-    }
-    for source in data.class_sources.values().chain(data.method_sources.values()) {
-        check(
-            metadata.sources.values().any(|known| known.name == *source),
-            format!("source {source} not listed"),
-        );
-    }
-    let windows = &data.time_windows;
-    check(
-        windows.windows(2).all(|pair| pair[0] + 1 == pair[1]),
-        "windows are not contiguous".to_owned(),
-    );
-    check(
-        windows
-            .iter()
-            .all(|window| data.time_window_statistics.contains_key(window)),
-        "window without figures".to_owned(),
-    );
-    for thread in &data.threads {
-        let mut seen = vec![0; thread.children.len()];
-        for child in thread
-            .children
-            .iter()
-            .flat_map(|node| &node.children_refs)
-            .chain(&thread.children_refs)
-        {
-            seen[*child as usize] += 1;
-        }
-        check(
-            seen.iter().all(|count| *count == 1),
-            format!("{}: a node is not referenced once", thread.name),
-        );
-        let times = std::iter::once(&thread.times).chain(thread.children.iter().map(|node| &node.times));
-        for times in times {
-            check(
-                times.len() == windows.len(),
-                format!("{}: a node without all windows", thread.name),
-            );
-            check(
-                times.iter().all(|time| time.is_finite() && *time >= 0.0),
-                format!("{}: odd time", thread.name),
-            );
-        }
-        let mut todo: Vec<(i32, usize)> = thread.children_refs.iter().map(|child| (*child, 1)).collect();
-        while let Some((index, depth)) = todo.pop() {
-            let node = &thread.children[index as usize];
-            check(depth <= EXPORT_DEPTH, format!("{}: depth {depth}", thread.name));
-            check(
-                !node.class_name.is_empty() && !node.method_name.is_empty(),
-                "empty name".to_owned(),
-            );
-            check(
-                !node.method_name.ends_with("()"),
-                format!("{} ends in ()", node.method_name),
-            );
-            check(
-                !node.class_name.ends_with(".so") && !node.class_name.ends_with(".py"),
-                node.class_name.clone(),
-            );
-            check(
-                node.class_name.chars().count() + node.method_name.chars().count() < 300,
-                "long name".to_owned(),
-            );
-            let mut siblings: Vec<_> = node
-                .children_refs
-                .iter()
-                .map(|child| key(&thread.children[*child as usize]))
-                .collect();
-            let count = siblings.len();
-            siblings.sort();
-            siblings.dedup();
-            check(
-                siblings.len() == count,
-                format!("identical siblings below {}", node.method_name),
-            );
-            for (window, time) in node.times.iter().enumerate() {
-                let below: f64 = node
-                    .children_refs
-                    .iter()
-                    .map(|child| thread.children[*child as usize].times[window])
-                    .sum();
-                check(
-                    below <= time * (1.0 + 1e-9) + 1e-6,
-                    format!("children of {} take more than it", node.method_name),
-                );
-            }
-            todo.extend(node.children_refs.iter().map(|child| (*child, depth + 1)));
-        }
-    }
-    found
-}
-
-fn key(node: &pb::StackTraceNode) -> (String, String, String, i32) {
-    (
-        node.class_name.clone(),
-        node.method_name.clone(),
-        node.method_desc.clone(),
-        node.line_number,
-    )
 }
 
 fn frame() -> impl Strategy<Value = FrameKey> {

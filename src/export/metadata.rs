@@ -219,6 +219,12 @@ impl ProfileMetadata {
         if matches!(python.state, PythonState::Active | PythonState::Degraded(_)) {
             self.attribution_figures(map, unknown_codes);
         }
+        if python.swapping_threads > 0 {
+            map.insert(
+                "threads that swap stacks, shown natively".to_owned(),
+                json!({"number": python.swapping_threads, "first of them": python.swapping}),
+            );
+        }
         if python.subinterpreters > 0 {
             map.insert(
                 "subinterpreters, shown natively".to_owned(),

@@ -18,6 +18,8 @@ mod shorten;
 mod sources;
 #[cfg(test)]
 mod test_support;
+#[cfg(test)]
+mod viewer_rules;
 mod write;
 
 pub use encode::encode;

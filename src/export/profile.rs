@@ -5,6 +5,8 @@ use prost::encoding::{int32, string};
 use super::frames::FrameName;
 use super::ordered::OrderedTree;
 use super::pb;
+use super::shorten::bounded;
+use crate::limits::COMMENT_CHARS;
 
 /// Numbers of a frame's fields, as in `proto/spark_sampler.proto`.
 const CLASS_NAME: u32 = 3;
@@ -34,6 +36,13 @@ impl Profile {
     /// Number of windows; at least one.
     pub(super) fn windows(&self) -> usize {
         self.rest.time_windows.len().max(1)
+    }
+
+    /// Gives it another comment than the one it was made with.
+    pub fn set_comment(&mut self, text: &str) {
+        if let Some(metadata) = &mut self.rest.metadata {
+            metadata.comment = bounded(text, COMMENT_CHARS);
+        }
     }
 
     /// Number of frames, those that stand for folded ones included.

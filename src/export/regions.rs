@@ -8,10 +8,11 @@ use super::shorten::bounded;
 use crate::limits::NAME_CHARS;
 use crate::model::{ChunkPosition, DimensionCensus, World};
 
-/// The world's message. Each region lists its chunks with entities, those with most first; regions and chunks without any are left out, as they would only make
-/// the page long. Entities that nobody looked at are in no total: they would belong to no region, and the page breaks where the sums do not come from somewhere.
+/// The world's message. Each region lists its chunks with entities, those with most first; regions and chunks without any, and dimensions without
+/// a region, are left out, as they would only make the page long. Entities that nobody looked at are in no total: they would belong to no region, and the page breaks where the sums do not come from somewhere.
 pub fn world_statistics(world: &World) -> pb::WorldStatistics {
-    let worlds: Vec<Dimension> = world.dimensions.iter().map(dimension).collect();
+    let dimensions = world.dimensions.iter().map(dimension);
+    let worlds: Vec<Dimension> = dimensions.filter(|dimension| !dimension.regions.is_empty()).collect();
     let mut kinds = BTreeMap::new();
     let all = world
         .dimensions
@@ -118,7 +119,10 @@ mod tests {
         census
     }
 
-    fn shape(census: DimensionCensus) -> Vec<(i32, Vec<(i32, i32, i32)>)> {
+    /// Of each region its entities, and of each of its chunks where it is and how many it holds.
+    type Shape = Vec<(i32, Vec<(i32, i32, i32)>)>;
+
+    fn shape(census: DimensionCensus) -> Shape {
         let world = World {
             players: 0,
             dimensions: vec![census],
@@ -178,7 +182,10 @@ mod tests {
 
     #[test]
     fn an_empty_world_has_no_entities() {
-        let encoded = world_statistics(&World::default());
+        let encoded = world_statistics(&World {
+            players: 1,
+            dimensions: vec![census(&[".."])],
+        });
         assert_eq!((encoded.total_entities, encoded.worlds.len()), (0, 0));
     }
 }

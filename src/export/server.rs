@@ -284,11 +284,17 @@ fn interpreter(python: &Interpreter) -> Value {
             .generations
             .iter()
             .map(|generation| {
-                json!({
+                let mut figures = json!({
                     "collections": generation.collections,
                     "objects collected": generation.collected,
                     "objects uncollectable": generation.uncollectable,
-                })
+                });
+                if let (Some(figures), Some(times)) = (figures.as_object_mut(), generation.times) {
+                    figures.insert("collections timed".to_owned(), times.collections.into());
+                    figures.insert("microseconds".to_owned(), (times.nanos / 1_000).into());
+                    figures.insert("longest, microseconds".to_owned(), (times.longest_nanos / 1_000).into());
+                }
+                figures
             })
             .collect();
         map.insert("generations".to_owned(), generations.into());

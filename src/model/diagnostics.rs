@@ -83,6 +83,10 @@ pub struct PythonDiagnostics {
     pub unmatched_leaves: u64,
     /// See [`AuditFigures`].
     pub audits: AuditFigures,
+    /// Threads that swap their stacks (greenlets), or whose events do not tell what they run; they are shown natively.
+    pub swapping_threads: u64,
+    /// Names of the first of them.
+    pub swapping: Vec<String>,
     /// Functions by category, in the order of [`Category::ALL`]. Code objects that show the same count once.
     pub codes: [u32; Category::ALL.len()],
     /// Code objects that were seen and are alive.

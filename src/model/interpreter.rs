@@ -17,6 +17,17 @@ pub struct Interpreter {
     pub problem: Option<String>,
 }
 
+/// How long collections took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CollectionTimes {
+    /// How many were timed.
+    pub collections: u64,
+    /// All of them together, in nanoseconds.
+    pub nanos: u64,
+    /// The longest, in nanoseconds.
+    pub longest_nanos: u64,
+}
+
 /// One generation of the garbage collector, since the interpreter's start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Generation {
@@ -26,4 +37,6 @@ pub struct Generation {
     pub collected: u64,
     /// Objects that could not be freed.
     pub uncollectable: u64,
+    /// How long collections took, of those since the plugin's start; `None` where they were not timed.
+    pub times: Option<CollectionTimes>,
 }

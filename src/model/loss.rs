@@ -32,7 +32,7 @@ impl SampleLoss {
         SampleLoss::SendFailed,
     ];
 
-    /// A name for metadata and chat.
+    /// A name for metadata.
     pub const fn name(self) -> &'static str {
         match self {
             SampleLoss::NoSlot => "no slot",

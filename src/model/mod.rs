@@ -26,7 +26,7 @@ pub use diagnostics::{
 };
 pub use frame::{NativeFrame, PythonEntry};
 pub use ids::{CodeId, ModuleId, ThreadKey, Tid};
-pub use interpreter::{Generation, Interpreter};
+pub use interpreter::{CollectionTimes, Generation, Interpreter};
 pub use loss::{Losses, SampleLoss};
 pub use module::{BuildId, Module, plugin_stem};
 pub use past_profile::{PastKind, PastProfile, ProfilePlace};
@@ -34,7 +34,7 @@ pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
 pub use statistics::{
-    CpuShares, CpuUse, DiskUse, Distribution, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
+    CpuShares, CpuUse, DiskUse, Distribution, Host, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
     SlowTicks, Statistics, Tick, Tps, WindowStatistics,
 };
 pub use threads::{NamePattern, ThreadChoice, ThreadNames};

@@ -18,6 +18,8 @@ pub struct Statistics {
     pub mspt: Mspt,
     /// Processor time.
     pub cpu: CpuUse,
+    /// The machine.
+    pub host: Host,
     /// Memory of the process and the machine, a second old at most.
     pub memory: MemoryUse,
     /// The file system that holds the server's folder, a second old at most.
@@ -103,6 +105,17 @@ pub struct CpuShares {
     pub last_1m: Option<f64>,
     /// Over 15 minutes.
     pub last_15m: Option<f64>,
+}
+
+/// What the machine is. Texts are free of control characters.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Host {
+    /// The system as it calls itself, e.g. `Debian GNU/Linux 13 (trixie)`.
+    pub system: Option<String>,
+    /// The kernel's version.
+    pub kernel: Option<String>,
+    /// The processor as it calls itself.
+    pub processor: Option<String>,
 }
 
 /// Memory, in bytes.

@@ -25,6 +25,7 @@ mod sampler;
 mod source;
 mod stillness;
 mod stub;
+mod swaps;
 mod table;
 mod thread;
 mod threads;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::queue::{PythonKind, Queued, Shown, Stack};
 use super::sampler::Shared;
+use super::swaps::Swaps;
 use crate::model::{Module, ModuleId, NativeFrame, PythonPart, Sample, ThreadKey};
 
 /// Hands out samples in the order in which they were taken, thread by thread.
@@ -15,6 +16,7 @@ pub struct SampleSource {
     batch: VecDeque<Queued>,
     last: HashMap<ThreadKey, (Stack, Vec<NativeFrame>)>,
     starts: HashMap<ModuleId, u64>,
+    swaps: Swaps,
     ended: Vec<(ThreadKey, String)>,
 }
 
@@ -25,6 +27,7 @@ impl SampleSource {
             batch: VecDeque::new(),
             last: HashMap::new(),
             starts: HashMap::new(),
+            swaps: Swaps::default(),
             ended: Vec::new(),
         }
     }
@@ -51,7 +54,7 @@ impl SampleSource {
             return;
         }
         let repeated = matches!(queued.shown, Shown::Repeated);
-        if let Shown::Stack(stack) = queued.shown {
+        if let Shown::Stack(mut stack) = queued.shown {
             let mut native = self.last.remove(&queued.thread).map_or_else(Vec::new, |(old, native)| {
                 self.shared.queue.give_back(old);
                 native
@@ -62,6 +65,9 @@ impl SampleSource {
                 rva: frame.address.wrapping_sub(self.start_of(frame.module)),
                 cfa: frame.cfa,
             }));
+            if !self.swaps.allow(&stack) {
+                stack.python = PythonKind::None;
+            }
             self.last.insert(queued.thread, (stack, native));
         }
         // A repetition always follows a stack of the same thread.
@@ -97,8 +103,10 @@ impl SampleSource {
             return *start;
         }
         let modules = self.shared.modules.lock();
-        self.starts
-            .extend(modules.iter().map(|module| (module.id, module.avma.start)));
+        for module in modules.iter() {
+            self.starts.insert(module.id, module.avma.start);
+            self.swaps.note(module);
+        }
         self.starts.get(&id).copied().unwrap_or(0)
     }
 

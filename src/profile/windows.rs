@@ -25,6 +25,20 @@ impl WindowClock {
         u32::try_from(instant.since(self.started_at) / WINDOW_NANOS).unwrap_or(u32::MAX)
     }
 
+    /// When a window begins.
+    pub fn start_of(&self, window: u32) -> MonotonicNanos {
+        MonotonicNanos(
+            self.started_at
+                .0
+                .saturating_add(u64::from(window).saturating_mul(WINDOW_NANOS)),
+        )
+    }
+
+    /// When it is over.
+    pub fn end_of(&self, window: u32) -> MonotonicNanos {
+        MonotonicNanos(self.start_of(window).0.saturating_add(WINDOW_NANOS))
+    }
+
     /// Minutes since the Unix epoch that stand for a window in the viewer.
     pub fn epoch_minute(&self, window: u32) -> i32 {
         let minute = self.started_wall.0.div_euclid(60_000).saturating_add(i64::from(window));
@@ -75,6 +89,8 @@ mod tests {
         assert_eq!(clock.window_at(MonotonicNanos(0)), 0);
         assert_eq!(clock.window_at(MonotonicNanos(4 + MINUTE)), 0);
         assert_eq!(clock.window_at(MonotonicNanos(5 + MINUTE)), 1);
+        assert_eq!(clock.start_of(1), MonotonicNanos(5 + MINUTE));
+        assert_eq!(clock.end_of(0), clock.start_of(1));
         assert_eq!(clock.epoch_minute(0), 2);
         assert_eq!(clock.epoch_minute(7), 9);
         assert_eq!(clock.wall_start(1), WallMillis(239_999));
@@ -85,6 +101,8 @@ mod tests {
         let clock = WindowClock::new(MonotonicNanos(0), WallMillis(i64::MAX));
         assert_eq!(clock.epoch_minute(u32::MAX), i32::MAX);
         assert_eq!(clock.wall_start(u32::MAX), WallMillis(i64::MAX));
+        let late = WindowClock::new(MonotonicNanos(u64::MAX - 1), WallMillis(0));
+        assert_eq!(late.end_of(u32::MAX), MonotonicNanos(u64::MAX));
         assert_eq!(clock.window_at(MonotonicNanos(u64::MAX)), (u64::MAX / MINUTE) as u32);
     }
 }

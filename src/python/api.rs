@@ -110,6 +110,10 @@ api! {
     fn Py_CompileString(*const c_char, *const c_char, c_int) -> *mut PyObject;
     fn PyEval_EvalCode(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
 
+    fn PyObject_Type(*mut PyObject) -> *mut PyObject;
+    fn PyType_IsSubtype(*mut PyObject, *mut PyObject) -> c_int;
+    fn PyList_Size(*mut PyObject) -> Py_ssize_t;
+    fn PyList_GetItem(*mut PyObject, Py_ssize_t) -> *mut PyObject;
     fn PyLong_FromLong(c_long) -> *mut PyObject;
     fn PyLong_AsLong(*mut PyObject) -> c_long;
     fn PyDict_New() -> *mut PyObject;
@@ -129,6 +133,12 @@ api! {
     fn PyFrame_GetGenerator(*mut PyFrameObject) -> *mut PyObject;
     fn PyCode_AddWatcher(unsafe extern "C-unwind" fn(c_int, *mut PyCodeObject) -> c_int) -> c_int;
     fn PyCode_ClearWatcher(c_int) -> c_int;
+    fn PyInterpreterState_Get() -> *mut c_void;
+    fn PyInterpreterState_Main() -> *mut c_void;
+    fn PyThreadState_New(*mut c_void) -> *mut c_void;
+    fn PyThreadState_Swap(*mut c_void) -> *mut c_void;
+    fn PyThreadState_Clear(*mut c_void);
+    fn PyThreadState_Delete(*mut c_void);
     fn PyInterpreterState_Head() -> *mut c_void;
     fn PyInterpreterState_Next(*mut c_void) -> *mut c_void;
 }

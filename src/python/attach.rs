@@ -11,6 +11,7 @@ use super::callbacks::{make_calibration, make_callbacks, prepare};
 use super::context;
 use super::detach::end_left_over;
 use super::gil::{GilError, with_gil};
+use super::greenlets;
 use super::layout::Layout;
 use super::live::{Live, nobody_inside};
 use super::monitoring::{Event, Tool, ToolError};
@@ -86,7 +87,6 @@ fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWal
     }
     table.reset();
     context::end_session();
-    context::find_word();
     let mut refs = Refs::new(api);
     let result = begin_with(&mut refs, table, walk);
     refs.release();
@@ -136,6 +136,7 @@ fn begin_with_tool(
     let Calibration { distances, eval_frames } = calibrate(refs, &**walk, |refs, on| tool.switch(refs, on))?;
     prepare(refs.api.none, distances);
     let callbacks = make_callbacks(refs, mark)?;
+    let collector = refs.import(c"gc")?;
     let live = Arc::new(Live::new(
         refs.api,
         mark.addr(),
@@ -148,5 +149,12 @@ fn begin_with_tool(
     // The callbacks that the tool keeps keep the mark.
     tool.register_all(refs, &callbacks)?;
     tool.switch(refs, true)?;
+    match greenlets::find_begun(refs, &live, collector) {
+        Ok(objects) => tool.keep(refs, &objects),
+        Err(error) => {
+            live.degrade(format!("it cannot be told which threads run greenlets: {error}"));
+            table.distrust();
+        }
+    }
     Ok((live, distances))
 }

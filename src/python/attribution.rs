@@ -78,6 +78,7 @@ impl Attribution {
             let codes = self.live.codes.lock();
             (codes.by_category(), codes.living() as u64)
         };
+        let (swapping_threads, swapping) = self.live.greenlets.swapping();
         PythonDiagnostics {
             state,
             version: self.runtime.version.to_owned(),
@@ -91,6 +92,8 @@ impl Attribution {
             stale_dropped: shadow.stale_dropped,
             unmatched_leaves: shadow.unmatched_leaves,
             audits: self.live.audits.figures(),
+            swapping_threads,
+            swapping,
             codes,
             living_codes,
             // Relaxed, all: figures.

@@ -19,8 +19,9 @@ use pyo3_ffi::{PyFrameObject, PyObject};
 
 use super::api::Api;
 use super::calibrate::callers_of_this;
+use super::greenlets;
 use super::live::Live;
-use crate::limits::SEEDED_FRAMES;
+use crate::limits::{AUDIT_DISAGREEMENTS, SEEDED_FRAMES};
 use crate::shadow::ShadowStack;
 
 /// One frame of the interpreter's list.
@@ -152,7 +153,9 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
     let verdict = compare(&tags, &running, shadow.depth() as usize > tags.len());
     live.audits
         .note(verdict.wrong.len() as u64, verdict.missing, verdict.delegating);
-    if !verdict.wrong.is_empty() {
+    if !verdict.wrong.is_empty() && shadow.count_disagreement() >= AUDIT_DISAGREEMENTS {
+        greenlets::give_up(live, shadow);
+    } else if !verdict.wrong.is_empty() {
         shadow.retain(|index| !verdict.wrong.contains(&index));
     } else if entries.iter().any(|(_, anchored)| !anchored) && tags.len() == running.len() {
         place(live, shadow, anchor, &running);

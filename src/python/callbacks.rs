@@ -11,29 +11,45 @@
 //! always the same way for one event. Events come with two to four arguments, of which the first is the code object.
 
 use std::arch::naked_asm;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
 use pyo3_ffi::{METH_FASTCALL, Py_ssize_t, PyCFunctionFast, PyMethodDef, PyMethodDefPointer, PyObject};
 
 use super::calibrate;
 use super::cold;
-use super::context::{Context, WORD_OFFSET, tag};
+use super::context::{Context, tag, word_offset};
 use super::monitoring::Event;
 use super::objects::{PythonError, Refs};
 
-/// Distance in bytes from an entry's stack pointer to the eval frame's caller, by event. Set before callbacks are registered.
-static DISTANCES: [AtomicU64; Event::COUNT] = [const { AtomicU64::new(0) }; Event::COUNT];
+/// What all callbacks need, in one cache line. Set before they are registered.
+#[repr(C, align(64))]
+struct Ready {
+    /// Distance in bytes from an entry's stack pointer to the eval frame's caller, by event.
+    distances: [AtomicU64; Event::COUNT],
+    /// Distance from the thread pointer to the thread-local word, where that is the same for all threads; else 0.
+    word: AtomicI64,
+    /// The object None.
+    none: AtomicPtr<PyObject>,
+}
 
-/// The object None. Set before callbacks are registered.
-static NONE: AtomicPtr<PyObject> = AtomicPtr::new(std::ptr::null_mut());
+static READY: Ready = Ready {
+    distances: [const { AtomicU64::new(0) }; Event::COUNT],
+    word: AtomicI64::new(0),
+    none: AtomicPtr::new(std::ptr::null_mut()),
+};
 
 /// Sets what the callbacks need. To be called before they are registered, with the interpreter's lock held.
 pub(super) fn prepare(none: *mut PyObject, distances: [u64; Event::COUNT]) {
     // Relaxed: callbacks run with the interpreter's lock held, or after the pause of all threads that switches events on in a
     // free-threaded build; either orders this before them.
-    NONE.store(none, Ordering::Relaxed);
-    for (place, distance) in DISTANCES.iter().zip(distances) {
+    READY.none.store(none, Ordering::Relaxed);
+    for (place, distance) in READY.distances.iter().zip(distances) {
         place.store(distance, Ordering::Relaxed);
+    }
+    if let Some(offset) = word_offset() {
+        // Relaxed: every thread that can tell finds the same, and callbacks can do without it.
+        READY.word.store(offset, Ordering::Relaxed);
     }
 }
 
@@ -51,7 +67,7 @@ macro_rules! entry {
         const _: Handler = $handler::<$event>;
 
         /// Hands on where the eval frame's caller is, from the stack pointer, which on entry points at the return address; and the thread's
-        /// context: its word lies where [`WORD_OFFSET`] says, or else where the TLS descriptor does.
+        /// context: its word lies where [`READY`] says, or else where the TLS descriptor does.
         #[unsafe(naked)]
         unsafe extern "C-unwind" fn $name(
             _session: *mut PyObject,
@@ -60,8 +76,8 @@ macro_rules! entry {
         ) -> *mut PyObject {
             naked_asm!(
                 ".cfi_startproc",
-                "mov rcx, [rip + {distances} + {place}]",
-                "mov rax, [rip + {offset}]",
+                "mov rcx, [rip + {ready} + {distance}]",
+                "mov rax, [rip + {ready} + {word}]",
                 "add rcx, rsp",
                 "test rax, rax",
                 "jz 3f",
@@ -77,9 +93,9 @@ macro_rules! entry {
                 ".cfi_adjust_cfa_offset -8",
                 "jmp 2b",
                 ".cfi_endproc",
-                distances = sym DISTANCES,
-                place = const $event * size_of::<AtomicU64>(),
-                offset = sym WORD_OFFSET,
+                ready = sym READY,
+                distance = const offset_of!(Ready, distances) + $event * size_of::<AtomicU64>(),
+                word = const offset_of!(Ready, word),
                 handler = sym $handler::<$event>,
             )
         }
@@ -132,7 +148,7 @@ unsafe extern "C-unwind" fn on_leave<const EVENT: usize>(
 #[inline(always)]
 fn none() -> *mut PyObject {
     // Relaxed: see `prepare`.
-    NONE.load(Ordering::Relaxed)
+    READY.none.load(Ordering::Relaxed)
 }
 
 #[cold]

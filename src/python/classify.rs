@@ -6,6 +6,7 @@
 
 use super::layout::Layout;
 use super::objects::Keep;
+use super::paths::{last_part, shortest, without_paths};
 use super::text::presentable;
 use crate::limits::CODE_TEXT_CHARS;
 use crate::model::Category;
@@ -29,10 +30,6 @@ fn below<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
     }
 }
 
-fn last_part(path: &str) -> &str {
-    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
-}
-
 /// The name of a plugin whose wheel Endstone installed: what follows `endstone_` in `.../plugins/.local/.../site-packages/endstone_<name>/...`.
 fn installed_plugin(file: &str) -> Option<&str> {
     let (_, local) = file.split_once("plugins/.local/")?;
@@ -42,23 +39,7 @@ fn installed_plugin(file: &str) -> Option<&str> {
 }
 
 fn is_path(file: &str) -> bool {
-    file.contains('/') && !file.starts_with('<')
-}
-
-/// A made-up file name, `<template /srv/bds/page.html>`, with the last part of each absolute path in it.
-fn without_paths(name: &str) -> String {
-    let shorten = |word: &str| match word.find('/') {
-        Some(start) if word[..start].chars().all(|c| !c.is_alphanumeric()) => {
-            format!(
-                "{}{}",
-                &word[..start],
-                last_part(&word[start..]).trim_start_matches('/')
-            )
-        }
-        _ => word.to_owned(),
-    };
-    let words: Vec<String> = name.split(' ').map(shorten).collect();
-    words.join(" ")
+    file.contains(['/', '\\']) && !file.starts_with('<')
 }
 
 impl Layout {
@@ -136,27 +117,41 @@ impl Layout {
 
     /// The file from the folder on that says most to a reader.
     fn shown(&self, file: &str) -> String {
-        if !is_path(file) {
-            return without_paths(file);
+        if is_path(file) {
+            without_paths(&self.shown_path(&shortest(file)))
+        } else {
+            without_paths(file)
         }
+    }
+
+    fn shown_path(&self, file: &str) -> String {
         for folder in ["site-packages", "dist-packages"] {
             if let Some((_, rest)) = file.rsplit_once(&format!("/{folder}/")) {
                 return format!("{folder}/{rest}");
             }
         }
-        let roots = self.stdlib.iter().filter_map(|root| Some((root, below(file, root)?)));
-        if let Some((root, rest)) = roots.max_by_key(|(root, _)| root.len()) {
+        if let Some((root, rest)) = longest(&self.stdlib, file) {
             return format!("{}/{rest}", last_part(root));
         }
         if let Some((_, rest)) = file.rsplit_once("/plugins/") {
             return format!("plugins/{rest}");
         }
-        if file.starts_with('/') || file.split('/').any(|part| part == "..") {
-            last_part(file).to_owned()
-        } else {
-            file.to_owned()
+        match longest(&self.site, file) {
+            // Without the folder's own name, which may be a user's.
+            Some((_, rest)) => rest.to_owned(),
+            None if file.starts_with('/') => last_part(file).to_owned(),
+            None => file.to_owned(),
         }
     }
+}
+
+/// The longest of these folders that holds the file, and the part of the file below it.
+fn longest<'a>(folders: &'a [String], file: &'a str) -> Option<(&'a str, &'a str)> {
+    let holding = folders.iter().filter_map(|folder| {
+        let rest = below(file, folder).filter(|rest| !rest.is_empty())?;
+        Some((folder.as_str(), rest))
+    });
+    holding.max_by_key(|(folder, _)| folder.len())
 }
 
 #[cfg(test)]
@@ -171,7 +166,11 @@ mod tests {
         Layout {
             stdlib: vec!["/usr/lib/python3.13".to_owned(), "/usr/lib/python313.zip".to_owned()],
             stdlib_modules: vec!["json".to_owned(), "collections".to_owned()],
-            site: vec!["/usr/lib/python3.13/site-packages".to_owned(), LOCAL.to_owned()],
+            site: vec![
+                "/usr/lib/python3.13/site-packages".to_owned(),
+                LOCAL.to_owned(),
+                "/home/alice/libraries".to_owned(),
+            ],
             endstone: vec!["/usr/lib/python3.13/site-packages/endstone".to_owned()],
             plugins: vec![PluginFiles {
                 name: "shop_keeper".to_owned(),
@@ -265,25 +264,49 @@ mod tests {
     }
 
     #[test]
-    fn made_up_file_names_show_no_path() {
+    fn files_show_what_says_most_and_no_path() {
         for (file, shown) in [
-            ("<string>", "<string>"),
-            ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>"),
             ("<template /srv/bds/page.html>", "<template page.html>"),
-            ("</srv/bds/page.html>", "<page.html>"),
-            ("<attrs generated init shop.Offer>", "<attrs generated init shop.Offer>"),
-            ("<and/or>", "<and/or>"),
-            ("</>", "<>"),
+            ("/usr/lib/python3.13/site-packages/../../../../home/alice/x.py", "x.py"),
+            ("/srv/bds/plugins/../../../home/alice/x.py", "x.py"),
+            ("/usr/lib/python3.13/../../../home/alice/x.py", "x.py"),
+            ("file:///home/alice/x.py", "x.py"),
+            ("https://host/home/alice/x.py", "x.py"),
+            (r"C:\Users\alice\x.py", "x.py"),
+            (r"\\host\home\alice\x.py", "x.py"),
+            ("~/x.py", "x.py"),
+            ("../home/alice/x.py", "x.py"),
+            ("…ce/secret/x.py", "x.py"),
+            ("template /home/alice/x.html", "template x.html"),
+            ("/home/alice", "~"),
+            ("pages/x.py", "pages/x.py"),
+            ("./pages/x.py", "pages/x.py"),
+            ("/home/alice/libraries/borrowed/x.py", "borrowed/x.py"),
+            ("/srv/bds/plugins/shop/x.py", "plugins/shop/x.py"),
         ] {
             assert_eq!(placed("m", file).2, shown, "{file}");
         }
     }
 
+    #[test]
+    fn a_folder_of_libraries_holds_dependencies() {
+        let placed = placed("borrowed", "/home/alice/libraries/borrowed/x.py");
+        assert_eq!(placed.0, Category::Dependency);
+    }
+
     proptest! {
         #[test]
-        fn no_absolute_path_is_ever_shown(parts in prop::collection::vec("[a-z.]{1,8}|site-packages|plugins|\\.local", 1..9)) {
-            let shown = layout().classify("m", &format!("/{}", parts.join("/"))).shown;
-            prop_assert!(!shown.starts_with('/'), "{}", shown);
+        fn no_absolute_path_is_ever_shown(
+            parts in prop::collection::vec("[a-z.]{1,8}|site-packages|plugins|\\.local|\\.\\.", 1..9),
+            separator in r"/|//|\\|/\./",
+            scheme in "([a-z]{1,4}://)?",
+        ) {
+            // `plugins` and `site-packages` may stand before the home folder, but not lead into it.
+            let path = format!("{}{separator}..{separator}..", parts.join(&separator));
+            let home = ["home", "alice", "x.py"].join(&separator);
+            let out = "..".to_owned() + &separator;
+            let shown = layout().classify("m", &format!("{scheme}{separator}{path}{separator}{}{home}", out.repeat(9))).shown;
+            prop_assert!(!shown.starts_with('/') && !shown.contains("alice") && !shown.contains("home"), "{}", shown);
         }
     }
 }

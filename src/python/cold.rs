@@ -12,8 +12,10 @@ use pyo3_ffi::{PyFrameObject, PyObject};
 
 use super::audit::{Running, audit, each_frame, is_generator, place};
 use super::context::{Context, tag};
+use super::greenlets;
 use super::live::{Live, enter_cold_path, leave_cold_path};
 use super::objects::{Keep, read_name};
+use super::paths::without_paths;
 use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
 use crate::shadow::EntryCode;
@@ -27,7 +29,11 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         && let Some(running) = context.cached(address)
     {
         context.count::<EVENT>();
-        if context.shadow().take_audit_request(anchor, monotonic) {
+        let shadow = context.shadow();
+        if shadow.is_watched() && shadow.innermost_anchor() != Some(anchor) {
+            on_cold_path(mark, |live| greenlets::look(live, shadow, anchor));
+        }
+        if shadow.take_audit_request(anchor, monotonic) {
             on_cold_path(mark, |live| audit(live, context.shadow(), code.addr(), anchor));
         }
         // A session that ended meanwhile is not written to any more.
@@ -42,6 +48,7 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         let id = look_up(live, context, code, None);
         // A session that ended inside the look-up is not written to any more.
         if context.is_of(live.mark) {
+            greenlets::look(live, context.shadow(), anchor);
             if context.shadow().take_audit_request(anchor, monotonic) {
                 audit(live, context.shadow(), code.addr(), anchor);
             }
@@ -94,6 +101,7 @@ fn context_of(live: &Live, code: *mut PyObject, anchor: u64, entering: bool) -> 
     let slot = live.table.claim(current_tid());
     let context = Context::adopt(live.mark, slot);
     if let Some((_, shadow)) = slot {
+        greenlets::look_at_new(live, shadow, anchor);
         let mut running = running_frames(live, context);
         if entering && running.last().is_some_and(|(innermost, ..)| *innermost == code.addr()) {
             running.pop();
@@ -171,6 +179,7 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
         return None;
     }
     let module = module_of(live, code, frame);
+    greenlets::note_module(live, &module);
     let name = attribute_text(live, code, c"co_qualname", Keep::Start);
     let name = if name.is_empty() {
         attribute_text(live, code, c"co_name", Keep::Start)
@@ -209,8 +218,8 @@ fn register(live: &Live, code: *mut PyObject, frame: Option<*mut PyFrameObject>)
 fn describe(live: &Live, module: String, qualified_name: String, file: &str, first_line: u32) -> CodeInfo {
     let place = live.layout.classify(&module, file);
     CodeInfo {
-        module: named(module),
-        qualified_name: named(qualified_name),
+        module: named(&module),
+        qualified_name: named(&qualified_name),
         file: place.shown,
         first_line,
         category: place.category,
@@ -218,8 +227,13 @@ fn describe(live: &Live, module: String, qualified_name: String, file: &str, fir
     }
 }
 
-fn named(name: String) -> String {
-    if name.is_empty() { "<unknown>".to_owned() } else { name }
+fn named(name: &str) -> String {
+    let shown = without_paths(name);
+    if shown.is_empty() {
+        "<unknown>".to_owned()
+    } else {
+        shown
+    }
 }
 
 /// `__name__` of the globals of the frame that runs `code`.

@@ -7,7 +7,7 @@
 
 use std::arch::{asm, global_asm};
 use std::ops::Range;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::monitoring::Event;
 use crate::limits::{CODE_CACHE, NESTED_REGISTRATIONS, PYTHON_THREADS};
@@ -49,7 +49,7 @@ static CONTEXTS: [Context; PYTHON_THREADS] = [const { Context::new(std::ptr::nul
 
 // The thread-local word, which begins as the address of `STRANGER`. Declared by hand because `thread_local!` in a shared library calls
 // `__tls_get_addr` at every access, some 2 ns twice per Python call. A TLS descriptor (https://www.fsfla.org/~lxoliva/writeups/TLS/RFC-TLSDESC-x86.txt)
-// asks the loader instead, which answers in a few instructions where it found static space for the word; `WORD_OFFSET` remembers that answer.
+// asks the loader instead, which answers in a few instructions where it found static space for the word; [`word_offset`] is that answer.
 global_asm!(
     ".pushsection .tdata.spark_thread_context,\"awT\",@progbits",
     ".globl spark_thread_context",
@@ -78,18 +78,13 @@ fn thread_word() -> *mut &'static Context {
     word
 }
 
-/// Distance from the thread pointer to the thread-local word, where that is the same for all threads; else 0.
-pub(super) static WORD_OFFSET: AtomicI64 = AtomicI64::new(0);
-
-/// Finds out whether all threads have their word at the same distance from their thread pointer: that is so if the word lies in static thread-local
+/// Distance from the thread pointer to the thread-local word, if that is the same for all threads. That is so if the word lies in static thread-local
 /// space, and for a thread of libpthread's that space is the top of its stack's mapping (glibc, nptl/allocatestack.c). A word that was allocated for the
-/// thread alone lies elsewhere. The main thread cannot tell. To be called before callbacks are registered.
-pub(super) fn find_word() {
+/// thread alone lies elsewhere. The main thread cannot tell.
+pub(super) fn word_offset() -> Option<i64> {
     let (word, pointer) = (thread_word().expose_provenance() as u64, thread_pointer());
-    if own_stack().is_some_and(|stack| stack.contains(&word) && stack.contains(&pointer)) {
-        // Relaxed: every thread that has static space finds the same, at any time, and callbacks can do without it.
-        WORD_OFFSET.store(word.wrapping_sub(pointer) as i64, Ordering::Relaxed);
-    }
+    let is_static = own_stack().is_some_and(|stack| stack.contains(&word) && stack.contains(&pointer));
+    is_static.then(|| word.wrapping_sub(pointer) as i64)
 }
 
 /// The mapping of the calling thread's stack.
@@ -127,10 +122,10 @@ fn place(code: u64) -> usize {
     (code >> 8) as usize % (CODE_CACHE / 2)
 }
 
-/// What ties a leave to its enter: the part of the address that tells code objects of one process apart.
+/// What ties a leave to its enter: the part of the address that tells code objects apart, unless they are a multiple of 4 GiB from each other.
 #[inline(always)]
 pub(super) fn tag(code: u64) -> u32 {
-    (code >> 4) as u32
+    code as u32
 }
 
 impl Context {

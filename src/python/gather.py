@@ -19,6 +19,16 @@ def gather():
     site = set()
     for key in ("purelib", "platlib"):
         site |= both(paths[key])
+
+    def is_library(folder):
+        """A folder of libraries, as PYTHONPATH names them: not the standard library's, and not the server's own, which holds all kinds of things."""
+        if not (os.path.isabs(folder) and os.path.isdir(folder)):
+            return False
+        server = os.path.realpath(".")
+        return not any(
+            os.path.commonpath([root, path]) == root for path in both(folder) for root in stdlib
+        ) and not any(os.path.commonpath([path, server]) == path for path in both(folder))
+
     for entry in sys.path:
         if isinstance(entry, str):
             if os.path.basename(entry) in ("site-packages", "dist-packages"):
@@ -27,6 +37,8 @@ def gather():
                 stdlib |= both(entry)
             elif os.path.isfile(entry):
                 # A zip file that modules are imported from.
+                site |= both(entry)
+            elif is_library(entry):
                 site |= both(entry)
 
     def tops(distribution):

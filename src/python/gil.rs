@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::api::Api;
-use crate::limits::{INTERPRETER_LOCK_SECONDS, INTERPRETER_WORK_SECONDS};
+use crate::limits::{ENDING_WORK_MILLIS, INTERPRETER_LOCK_SECONDS, INTERPRETER_WORK_SECONDS};
 
 /// Why work with the lock was not done.
 #[derive(Debug, thiserror::Error)]
@@ -76,9 +76,32 @@ where
         return Err(GilError::NotRunning);
     }
     if api.is_held_here() {
-        return Ok(work());
+        return here(api, work);
     }
     wait(&*hand_over(api, work)?, limited)
+}
+
+/// Does `work` on this thread, which holds the lock of an interpreter: in the main one, which all that we have of Python is part of. A subinterpreter has
+/// monitoring tools of its own, and they are none of ours.
+fn here<T>(api: &'static Api, work: impl FnOnce() -> T) -> Result<T, GilError> {
+    // SAFETY: this thread holds an interpreter's lock, so both may be asked. The new state is of the main interpreter and this thread's; it takes the place of
+    // the present one, whose lock is given away meanwhile, and is cleared while it is in place and deleted when it no longer is.
+    unsafe {
+        let main = (api.PyInterpreterState_Main)();
+        if (api.PyInterpreterState_Get)() == main {
+            return Ok(work());
+        }
+        let state = (api.PyThreadState_New)(main);
+        if state.is_null() {
+            return Err(GilError::NoThread(std::io::ErrorKind::OutOfMemory.into()));
+        }
+        let theirs = (api.PyThreadState_Swap)(state);
+        let result = work();
+        (api.PyThreadState_Clear)(state);
+        (api.PyThreadState_Swap)(theirs);
+        (api.PyThreadState_Delete)(state);
+        Ok(result)
+    }
 }
 
 /// The same for work whose result nobody waits for; always on a thread of its own.
@@ -116,6 +139,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 fn wait<F, T>(shared: &Shared<F, T>, limited: bool) -> Result<T, GilError> {
     let began = Instant::now();
+    let mut not_running = None;
     let mut stage = shared.stage.lock();
     loop {
         match std::mem::replace(&mut *stage, Stage::GivenUp) {
@@ -132,6 +156,13 @@ fn wait<F, T>(shared: &Shared<F, T>, limited: bool) -> Result<T, GilError> {
                 if waiting && !shared.api.is_running() {
                     // The thread may be gone. If it is not and comes back, it finds its work given up.
                     return Err(GilError::NotRunning);
+                }
+                if !shared.api.is_running() {
+                    // Its work may still be done, or it has lost the lock in the middle and is gone like any other.
+                    let since = *not_running.get_or_insert_with(Instant::now);
+                    if since.elapsed() > Duration::from_millis(ENDING_WORK_MILLIS) {
+                        return Err(GilError::NotRunning);
+                    }
                 }
                 if limited && began.elapsed() > Duration::from_secs(seconds) {
                     return Err(if waiting { GilError::NoLock } else { GilError::Stuck });

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::api::{Runtime, Unsupported};
+use super::collector;
 use super::gil::with_gil;
 use super::objects::{PythonError, Refs};
 use crate::model::{Generation, Interpreter};
@@ -51,7 +52,7 @@ pub fn interpreter() -> Option<Interpreter> {
             version: runtime.version().to_owned(),
             threads: answer.threads,
             collects: Some(answer.collects),
-            generations: answer.generations.into_iter().map(Generation::from).collect(),
+            generations: generations(&answer.generations),
             problem: None,
         },
         Ok(Err(error)) => unanswered(runtime.version(), &error.to_string()),
@@ -99,12 +100,15 @@ fn ask(refs: &mut Refs) -> Result<Answer, PythonError> {
     })
 }
 
-impl From<GenerationAnswer> for Generation {
-    fn from(answer: GenerationAnswer) -> Self {
-        Generation {
+fn generations(answers: &[GenerationAnswer]) -> Vec<Generation> {
+    let is_timing = collector::is_timing();
+    let numbered = answers.iter().enumerate();
+    numbered
+        .map(|(number, answer)| Generation {
             collections: answer.collections,
             collected: answer.collected,
             uncollectable: answer.uncollectable,
-        }
-    }
+            times: collector::times(number).filter(|_| is_timing),
+        })
+        .collect()
 }

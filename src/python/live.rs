@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::api::Api;
 use super::calibrate::{EvalFrames, StackWalk};
 use super::codes::Codes;
+use super::greenlets::Greenlets;
 use super::layout::Layout;
 use crate::limits::DEGRADED_REASONS;
 use crate::model::AuditFigures;
@@ -24,6 +25,7 @@ pub(super) struct Live {
     pub(super) walk: Arc<dyn StackWalk>,
     pub(super) eval_frames: EvalFrames,
     pub(super) audits: Audits,
+    pub(super) greenlets: Greenlets,
     pub(super) codes: Mutex<Codes>,
     /// Why names are no longer taken or callbacks no longer come, in a user's words; each reason once, as they came.
     degraded: Mutex<Vec<String>>,
@@ -119,6 +121,7 @@ impl Live {
             walk,
             eval_frames,
             audits: Audits::default(),
+            greenlets: Greenlets::default(),
             codes: Mutex::new(Codes::default()),
             degraded: Mutex::new(Vec::new()),
             subinterpreters: AtomicU32::new(0),

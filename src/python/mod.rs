@@ -13,12 +13,14 @@
 //! | `context` | a thread's cache, counters and shadow stack |
 //! | `cold` | what callbacks do on the first sight of a thread or a code object |
 //! | `audit` | the interpreter's own frames: a new thread's, and those that a shadow stack is compared with |
+//! | `greenlets` | threads that swap stacks |
 //! | `live` | the session that callbacks work for |
 //! | `codes` | code objects and their ids |
 //! | `watcher` | notice of the death of code objects |
-//! | `classify`, `layout`, `text` | whose code it is and how it is shown |
+//! | `classify`, `layout`, `paths`, `text` | whose code it is and how it is shown |
 //! | `calibrate` | the distance from a callback to its eval frame |
 //! | `attach`, `attribution`, `detach` | start; what runs; stop |
+//! | `collector` | how long the garbage collector takes |
 //! | `interpreter` | what the interpreter says of itself, for a report |
 #![allow(unsafe_code)]
 
@@ -31,14 +33,17 @@ mod callbacks;
 mod classify;
 mod codes;
 mod cold;
+mod collector;
 mod context;
 mod detach;
 mod gil;
+mod greenlets;
 mod interpreter;
 mod layout;
 mod live;
 mod monitoring;
 mod objects;
+mod paths;
 mod text;
 mod watcher;
 
@@ -46,4 +51,5 @@ pub use api::{Runtime, Unsupported};
 pub use attach::{AttachError, attach};
 pub use attribution::Attribution;
 pub use calibrate::StackWalk;
+pub use collector::time_collections;
 pub use interpreter::{interpreter, interpreter_unasked};

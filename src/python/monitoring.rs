@@ -123,6 +123,15 @@ impl Tool {
         Err(ToolError::NoneFree(users.join(", ")))
     }
 
+    /// Keeps these objects alive as long as the id is ours.
+    pub(super) fn keep(&mut self, refs: &Refs, objects: &[*mut PyObject]) {
+        for object in objects {
+            // SAFETY: the lock is held and the object is alive; the reference is given back by `free`.
+            unsafe { (refs.api.Py_IncRef)(*object) };
+            self.kept.push(*object);
+        }
+    }
+
     /// Registers `callback` for `event`, or none for null, and gives what was registered before; `None` for nothing.
     fn register(
         &self,

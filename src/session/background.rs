@@ -13,6 +13,7 @@ use super::recording::{Purpose, Recording};
 use super::service::{Phase, Shared};
 use crate::limits;
 use crate::model::{EventCounts, PythonState, ThreadChoice, View};
+use crate::sys::clock;
 
 /// Memory of one frame of a call tree and of one of its times, in bytes.
 const NODE_BYTES: usize = 70;
@@ -52,7 +53,7 @@ pub(super) fn begin(shared: &Shared) {
     if !shared.settings.background_profiler {
         return;
     }
-    let Some(server_thread) = shared.ticks.server_thread() else {
+    let Some(server_thread) = shared.statistics.server_thread() else {
         return;
     };
     {
@@ -90,7 +91,7 @@ pub(super) fn end(shared: &Shared) {
     let recording = shared.state.lock().background.recording.take();
     if let Some(recording) = recording {
         drop(recording.finish());
-        shared.ticks.end();
+        shared.ticks.end(clock::monotonic());
         shared.world.end();
     }
 }
@@ -106,6 +107,7 @@ pub(super) fn give_up(shared: &Shared, why: String) {
 
 /// To be called about once a second.
 pub(super) fn look_after(shared: &Shared, recording: &Recording) {
+    shared.ticks.look_after(clock::monotonic());
     recording.look_after();
     recording.renew_python();
     let figures = recording.figures();

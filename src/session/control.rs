@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::model::{
-    PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, ThreadChoice, TickFigures, View, WallMillis,
+    MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
+    TickFigures, View, WallMillis,
 };
 
 /// A session to start.
@@ -228,6 +229,12 @@ pub trait Control {
     /// The state of things.
     fn info(&self) -> SessionInfo;
 
+    /// The server now and over its last minutes.
+    fn statistics(&self) -> Statistics;
+
+    /// Switches the tick monitor on, or off when it is on.
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange;
+
     /// Makes a health report and sends it to the viewer's server.
     ///
     /// # Errors
@@ -238,8 +245,17 @@ pub trait Control {
     fn activity(&self) -> (WallMillis, Vec<PastProfile>);
 }
 
+/// What became of the tick monitor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum MonitorChange {
+    /// It is on, and tells of these ticks.
+    Started(SlowTicks),
+    /// It is off.
+    Stopped,
+}
+
 /// The result of work that took its time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
     /// Samples are being taken.
     Started {
@@ -310,6 +326,8 @@ pub enum Notice {
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
+    /// The tick monitor has something to say; to whoever switched it on and nobody else.
+    Monitor(MonitorEvent),
     /// The health report is on the viewer's server.
     HealthUploaded {
         /// Where to look at it.
@@ -346,7 +364,7 @@ pub enum Notice {
 }
 
 /// A notice and whom it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
     /// Who asked for the work.
     pub to: Requester,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::control::{Notice, Requester};
 use super::report::{PROFILES, creator, source};
-use super::server::Inquiry;
+use super::server::{Inquiry, last_minutes};
 use super::service::Shared;
 use crate::export::{self, HealthReport};
 use crate::limits;
@@ -63,7 +63,7 @@ fn make(shared: &Shared, by: &Requester) -> HealthReport {
         time: clock::wall(),
         server,
         sources: environment.plugins.iter().map(source).collect(),
-        minutes: shared.minutes(),
+        minutes: last_minutes(shared),
     }
 }
 

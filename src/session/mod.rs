@@ -8,6 +8,7 @@ mod environment;
 mod eras;
 mod health;
 mod interpreter;
+mod monitor;
 mod python;
 mod recording;
 mod report;
@@ -21,11 +22,11 @@ mod worker;
 mod world;
 
 pub use control::{
-    BackgroundInfo, Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo,
-    SessionInfo, StartRequest, StopRequest,
+    BackgroundInfo, Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester,
+    RunningInfo, SessionInfo, StartRequest, StopRequest,
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;
 pub use tick_watch::TickGauge;
 pub use ticks::TickSample;
-pub use world::{Survey, WorldDesk};
+pub use world::{Survey, Ticket, WorldDesk};

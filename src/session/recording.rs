@@ -58,7 +58,7 @@ pub(super) enum BeginError {
     #[error(transparent)]
     Sampler(#[from] native::StartError),
     /// A thread of ours could not be started.
-    #[error("no thread could be started: {0}")]
+    #[error("the system allows the server no further thread ({0})")]
     Thread(#[from] std::io::Error),
 }
 

@@ -21,21 +21,24 @@ use parking_lot::{Condvar, Mutex};
 
 use super::background::{self, Background};
 use super::control::{
-    Control, Destination, Ended, ExportStep, Notice, Outgoing, Refusal, Requester, RunningInfo, SessionInfo,
-    StartRequest, StopRequest,
+    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 use super::environment::Environment;
 use super::health;
+use super::monitor::Monitor;
 use super::recording::Recording;
 use super::tick_watch::{TickGauge, TickWatch};
-use super::ticks::{TickClock, TickSample};
+use super::ticks::{TickSample, TickWindows};
 use super::unsaved::Unsaved;
 use super::worker;
 use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, Statistics, WallMillis, WindowStatistics};
+use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis};
+use crate::python;
 use crate::settings::Settings;
+use crate::stats;
 use crate::sys::{clock, thread};
 use crate::upload::{Upload, Uploader};
 
@@ -116,24 +119,16 @@ pub(super) struct Shared {
     pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
     pub(super) wake: Condvar,
-    pub(super) ticks: TickClock,
+    pub(super) statistics: Arc<stats::Service>,
+    pub(super) ticks: TickWindows,
     pub(super) watch: Arc<TickWatch>,
+    monitor: Monitor,
     pub(super) environment: Mutex<Environment>,
     pub(super) world: WorldDesk,
     outgoing: Mutex<Vec<Outgoing>>,
 }
 
 impl Shared {
-    /// The server's last minutes.
-    pub(super) fn statistics(&self) -> Option<Statistics> {
-        None
-    }
-
-    /// The same minute by minute, by minutes since the Unix epoch.
-    pub(super) fn minutes(&self) -> Vec<(i64, WindowStatistics)> {
-        Vec::new()
-    }
-
     /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
     pub(super) fn send(&self, to: &Requester, notice: Notice) {
         let mut outgoing = self.outgoing.lock();
@@ -156,6 +151,7 @@ pub struct Service {
 impl Service {
     /// A profiler that keeps its files below `folder`. Touches no file and starts no thread. To be made on the server thread: reads the environment.
     pub fn new(folder: PathBuf, settings: Settings, past: ActivityLog) -> Self {
+        let statistics = Arc::new(stats::Service::new());
         let shared = Arc::new(Shared {
             folder,
             settings,
@@ -163,7 +159,9 @@ impl Service {
             past,
             state: Mutex::default(),
             wake: Condvar::new(),
-            ticks: TickClock::default(),
+            ticks: TickWindows::new(Arc::clone(&statistics)),
+            statistics,
+            monitor: Monitor::default(),
             watch: Arc::default(),
             environment: Mutex::default(),
             world: WorldDesk::default(),
@@ -179,7 +177,14 @@ impl Service {
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
         self.shared.watch.task(tick.at, tick.mspt);
-        self.shared.ticks.record(tick);
+        let statistics = &self.shared.statistics;
+        statistics.tick(tick.at, tick.tid, tick.mspt);
+        // The tick that is over is the one before the newest.
+        if let Some(number) = statistics.tick_number().checked_sub(2)
+            && let Some((to, event)) = self.shared.monitor.tick(tick.at, number, tick.mspt)
+        {
+            self.shared.send(&to, Notice::Monitor(event));
+        }
         if self.shared.settings.background_profiler {
             self.order_background();
         }
@@ -201,6 +206,16 @@ impl Service {
         }
     }
 
+    /// The statistics: to be started and fed by the plugin.
+    pub fn statistics_service(&self) -> &stats::Service {
+        &self.shared.statistics
+    }
+
+    /// Switches the tick monitor off: whoever it tells has left.
+    pub fn stop_monitor(&self) {
+        self.shared.monitor.stop();
+    }
+
     /// Sets what says how long the last tick took, on any thread. It is called from when it is needed until [`Service::shutdown`] begins, and never after.
     /// Without it ticks are known by [`Service::on_tick`] alone.
     pub fn set_tick_gauge(&self, gauge: TickGauge) {
@@ -212,9 +227,21 @@ impl Service {
         &self.shared.settings
     }
 
+    /// What is wrong with the environment: a line for the log.
+    pub fn environment_problem(&self) -> Option<&str> {
+        self.shared.uploader.problem()
+    }
+
     /// Notices to deliver, oldest first. On the server thread.
     pub fn take_outgoing(&self) -> Vec<Outgoing> {
         std::mem::take(&mut *self.shared.outgoing.lock())
+    }
+
+    /// Begins to time Python's garbage collector, unless the owner wants nothing of Python. Does not wait.
+    pub fn time_collections(&self) {
+        if self.shared.settings.python_attribution {
+            python::time_collections(true);
+        }
     }
 
     /// Where the server thread is asked for the world.
@@ -248,12 +275,16 @@ impl Service {
             recording.release_python_here();
         }
         self.shared.wake.notify_all();
+        python::time_collections(false);
         let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
         let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
             Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
             None => true,
         };
-        ends_in_time(&self.worker) & ends_in_time(&self.health)
+        let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
+        // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
+        self.shared.statistics.stop();
+        ended
     }
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
@@ -313,7 +344,7 @@ impl Control for Service {
             }
             Phase::Ending(ending) => return Err(Refusal::Exporting(ending.step())),
         }
-        if self.shared.ticks.server_thread().is_none() {
+        if self.shared.statistics.server_thread().is_none() {
             return Err(Refusal::ServerThreadUnknown);
         }
         let by = request.requested_by.clone();
@@ -337,6 +368,14 @@ impl Control for Service {
             return Ok(Ended::Upload);
         }
         self.end(&mut state, Order::Cancel(by.clone()))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.shared.statistics.snapshot()
+    }
+
+    fn toggle_monitor(&self, slow: SlowTicks, by: &Requester) -> MonitorChange {
+        self.shared.monitor.toggle(slow, by)
     }
 
     fn report_health(&self, by: &Requester) -> Result<(), Refusal> {

@@ -23,6 +23,11 @@ pub(super) struct Unsaved {
 }
 
 impl Unsaved {
+    /// Gives it another comment.
+    pub(super) fn comment(&mut self, text: &str) {
+        self.profile.set_comment(text);
+    }
+
     /// Whether it is to be uploaded when `to` is asked for.
     pub(super) fn is_to_upload(&self, to: Destination) -> bool {
         match to {

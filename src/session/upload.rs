@@ -14,19 +14,36 @@ use crate::upload::{Content, Key, UploadError};
 pub(super) enum Sent {
     /// It is there, under this address.
     Done(String),
-    /// It is not; why, in a user's words. The owner should have a file.
-    Failed(String),
+    /// It is not. The owner should have a file.
+    Failed(Failure),
     /// It was broken off for a file.
     Instead,
     /// It was broken off, and the profile is not wanted any more.
     Dropped(Requester),
 }
 
+/// Why a profile is not there.
+pub(super) struct Failure {
+    /// In a user's words.
+    pub(super) reason: String,
+    /// Whether it is a matter of this profile alone.
+    pub(super) others_may_arrive: bool,
+}
+
+impl Failure {
+    fn of_all(reason: String) -> Sent {
+        Sent::Failed(Failure {
+            reason,
+            others_may_arrive: false,
+        })
+    }
+}
+
 /// Sends a profile to the viewer's server and waits for it, as long as somebody wants it.
 pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
     let body: Arc<[u8]> = match export::compress(&unsaved.profile) {
         Ok(body) => body.into(),
-        Err(error) => return Sent::Failed(error.to_string()),
+        Err(error) => return Failure::of_all(error.to_string()),
     };
     let bytes = body.len() as u64;
     let server = &shared.settings.bytebin;
@@ -39,7 +56,7 @@ pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
     );
     let upload = match shared.uploader.begin(server, Content::Profile, body) {
         Ok(upload) => Arc::new(upload),
-        Err(error) => return Sent::Failed(error.to_string()),
+        Err(error) => return Failure::of_all(error.to_string()),
     };
     shared.state.lock().phase = Phase::Ending(Ending::Uploading {
         upload: Arc::clone(&upload),
@@ -64,9 +81,12 @@ pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
         (Some(Ok(key)), _) => Sent::Done(link(shared, &key)),
         (_, Some(Interrupt::Drop(by))) => Sent::Dropped(by),
         (_, Some(Interrupt::Save)) => Sent::Instead,
-        (Some(Err(error)), None) => Sent::Failed(error.to_string()),
-        (None, None) if shutting_down => Sent::Failed("the plugin is being disabled".to_owned()),
-        (None, None) => Sent::Failed(UploadError::Unwanted.to_string()),
+        (Some(Err(error)), None) => Sent::Failed(Failure {
+            others_may_arrive: matches!(error, UploadError::TooLarge(_)),
+            reason: error.to_string(),
+        }),
+        (None, None) if shutting_down => Failure::of_all("the plugin is being disabled".to_owned()),
+        (None, None) => Failure::of_all(UploadError::Unwanted.to_string()),
     }
 }
 

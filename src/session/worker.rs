@@ -60,7 +60,7 @@ pub(super) fn run(shared: &Shared) {
             state.background.recording = None;
             by
         };
-        shared.ticks.end();
+        shared.ticks.end(clock::monotonic());
         shared.world.end();
         shared.send(&by, Notice::Stopped(PANICKED.to_owned()));
     }
@@ -135,6 +135,7 @@ fn next(shared: &Shared) -> Wake {
             return Wake::Displaced(Arc::clone(recording));
         }
         recording.look_after();
+        shared.ticks.look_after(clock::monotonic());
         if let Some(frames) = recording.python_doubt_to_tell() {
             return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
         }
@@ -147,7 +148,7 @@ fn next(shared: &Shared) -> Wake {
 
 fn start(shared: &Shared, request: StartRequest) {
     let by = request.requested_by.clone();
-    let Some(server_thread) = shared.ticks.server_thread() else {
+    let Some(server_thread) = shared.statistics.server_thread() else {
         shared.state.lock().phase = Phase::Idle;
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
@@ -223,7 +224,7 @@ fn stop(shared: &Shared, request: &StopRequest) {
             let inquiry = Inquiry::begin(shared);
             let recorded = recording.finish();
             let windows = Windows {
-                ticks: shared.ticks.end(),
+                ticks: shared.ticks.end(recorded.ended_at),
                 counts: shared.world.end(),
             };
             if let Some(why) = recording.python_loss_to_tell() {
@@ -239,7 +240,7 @@ fn stop(shared: &Shared, request: &StopRequest) {
             };
             recorded.request.requested_by = by.clone();
             let windows = Windows {
-                ticks: shared.ticks.copy(),
+                ticks: shared.ticks.copy(recorded.ended_at),
                 counts: shared.world.counts(),
             };
             Some(make(shared, request, recorded, windows, inquiry))
@@ -249,6 +250,10 @@ fn stop(shared: &Shared, request: &StopRequest) {
     };
     let mut waiting = std::mem::take(&mut shared.state.lock().unsaved);
     let kept = waiting.len();
+    if let (None, Some(comment)) = (&new, &request.comment) {
+        // Without a session it is about those that are kept.
+        waiting.iter_mut().for_each(|profile| profile.comment(comment));
+    }
     waiting.extend(new);
     for (number, profile) in waiting.iter_mut().enumerate() {
         // `upload` decides for good only about the session that it ends. One from before that it fails to send is for a file as ever.
@@ -263,8 +268,8 @@ fn stop(shared: &Shared, request: &StopRequest) {
     shared.state.lock().phase = Phase::Idle;
 }
 
-/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and from the first on that did not arrive all,
-/// because the next would not either. The first `kept` are from before this session.
+/// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and those that did not arrive. When the reason is
+/// no matter of the one profile, those after it are not tried: they would not arrive either. The first `kept` are from before this session.
 fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: usize) -> Vec<Unsaved> {
     let by = &request.requested_by;
     let mut left = Vec::new();
@@ -281,9 +286,9 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
                 remember(shared, by, &next, ProfilePlace::Link(link.clone()));
                 shared.send(by, Notice::Uploaded { link });
             }
-            Sent::Failed(reason) => {
-                shared.send(by, Notice::UploadFailed { reason });
-                goes_on = false;
+            Sent::Failed(failure) => {
+                shared.send(by, Notice::UploadFailed { reason: failure.reason });
+                goes_on = failure.others_may_arrive;
                 left.push(next);
             }
             Sent::Instead => {
@@ -367,7 +372,7 @@ fn cancel(shared: &Shared, by: &Requester) {
     match take(shared) {
         Some(ToEnd::Session(recording)) => {
             drop(recording.finish());
-            shared.ticks.end();
+            shared.ticks.end(clock::monotonic());
             shared.world.end();
         }
         Some(ToEnd::Unsaved) => shared.state.lock().unsaved.clear(),

@@ -48,7 +48,7 @@ struct Counting {
 
 /// A place in the queue for a look at the world.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ticket(u64);
+pub struct Ticket(u64);
 
 impl WorldDesk {
     /// What is to be looked at now. On the server thread, once a tick.
@@ -89,7 +89,7 @@ impl WorldDesk {
     }
 
     /// Asks for a look. One that is on its way will do.
-    pub(super) fn ask(&self) -> Ticket {
+    pub fn ask(&self) -> Ticket {
         let mut state = self.state.lock();
         state.wanted = state.deliveries + 1;
         Ticket(state.wanted)

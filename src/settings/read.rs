@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> (Settings, Vec<Problem>) {
         Err(error) => {
             let line = error.span().map_or(0, |span| line_of(text, span.start));
             let message = clean_text(error.message(), limits::COMMENT_CHARS);
-            let text = format!("this is not TOML ({message}). The defaults are used for this run.");
+            let text = format!("this is not valid TOML ({message}). The defaults are used for this run.");
             return (settings, vec![Problem { line, text }]);
         }
     };
@@ -71,10 +71,10 @@ fn line_of(text: &str, offset: usize) -> usize {
 /// Takes one key over, or says what is wrong with it.
 fn set(settings: &mut Settings, name: &str, value: &DeValue<'_>) -> Result<(), String> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-        return Err(format!(
-            "there is no setting \"{}\"; it is left alone.",
-            clean_text(name, limits::ECHO_CHARS)
-        ));
+        let echo = clean_text(name, limits::ECHO_CHARS);
+        let meant = KEYS.iter().find(|key| key.name.eq_ignore_ascii_case(name));
+        let hint = meant.map_or_else(String::new, |key| format!(" (there is {})", key.name));
+        return Err(format!("there is no setting \"{echo}\"{hint}; it is left alone."));
     };
     key.kind.set(settings, value).map_err(|allowed| {
         let default = key.kind.default_text();
@@ -127,7 +127,7 @@ mod tests {
             ),
             (
                 "\n\nbytebinURL = \"https://a.b\"",
-                "plugins/spark/config.toml, line 3: there is no setting \"bytebinURL\"; it is left alone.",
+                "plugins/spark/config.toml, line 3: there is no setting \"bytebinURL\" (there is bytebinUrl); it is left alone.",
             ),
         ] {
             assert_eq!(problems(text), [told], "{text}");
@@ -187,7 +187,7 @@ mod tests {
             let told = problems(text);
             assert_eq!(told.len(), 1, "{told:?}");
             assert!(
-                told[0].starts_with("plugins/spark/config.toml, line 3: this is not TOML (")
+                told[0].starts_with("plugins/spark/config.toml, line 3: this is not valid TOML (")
                     && told[0].ends_with("). The defaults are used for this run."),
                 "{told:?}"
             );

@@ -14,7 +14,7 @@
 //! **Assumptions.** Only the thread that claimed the stack calls `enter`, `leave` and `seed`. A second writer could not break memory safety,
 //! only the contents.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::reader::{ReadBuffer, ShadowRead};
 use crate::limits::{AUDIT_NANOS, PLACING_TRIES, PYTHON_FRAMES};
@@ -37,22 +37,48 @@ const EMPTY: u32 = 1;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct ShadowStack {
-    /// Lengths below this need no bookkeeping: the greatest length so far, at most [`STORED`].
-    known_length: AtomicU32,
-    /// Greatest number of frames so far, hidden ones included.
-    deepest: AtomicU32,
     truncations: AtomicU64,
     stale_dropped: AtomicU64,
     unmatched_leaves: AtomicU64,
-    /// A sample was taken and the stack is to be compared with the interpreter's own.
-    audit_wanted: AtomicBool,
-    /// When that was done last, in monotonic nanoseconds.
+    /// Every enter takes the long way: the thread may begin to swap stacks.
+    watched: AtomicBool,
+    /// Audits that found a wrong frame.
+    disagreements: AtomicU8,
+    /// When the stack was last compared with the interpreter's own frames, in monotonic nanoseconds.
     audited_at: AtomicU64,
+    /// A sample was taken and the stack is to be compared again.
+    audit_wanted: AtomicBool,
     /// Enter events that still take the long way in search of one from further out than `tried`.
     tries: AtomicU32,
     tried: AtomicU64,
-    /// Each entry is an anchor and a [`EntryCode`]. The first ones share a cache line with the above.
+    /// Greatest number of frames so far, hidden ones included.
+    deepest: AtomicU32,
+    hot: Hot,
+}
+
+/// What the ordinary case reads and writes: one cache line, and that of the topmost entry.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Hot {
+    known: KnownDepth,
+    /// Each entry is an anchor and a [`EntryCode`].
     entries: SeqStack<STORED>,
+}
+
+/// Stacks of fewer frames than this take another without bookkeeping. Never above [`PYTHON_FRAMES`], on which [`ShadowStack::try_enter`] relies.
+#[derive(Debug)]
+struct KnownDepth(AtomicU32);
+
+impl KnownDepth {
+    fn set(&self, frames: u32) {
+        // Relaxed, here and below: this thread's own and its handler's.
+        self.0.store(frames.min(PYTHON_FRAMES as u32), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// What a stack counted since it was claimed.
@@ -113,54 +139,99 @@ impl ShadowStack {
     #[allow(clippy::new_without_default)] // Statics are made of these; nobody wants one on the stack.
     pub const fn new() -> Self {
         ShadowStack {
-            known_length: AtomicU32::new(0),
-            deepest: AtomicU32::new(0),
             truncations: AtomicU64::new(0),
             stale_dropped: AtomicU64::new(0),
             unmatched_leaves: AtomicU64::new(0),
-            audit_wanted: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
+            disagreements: AtomicU8::new(0),
             audited_at: AtomicU64::new(0),
+            audit_wanted: AtomicBool::new(false),
             tries: AtomicU32::new(0),
             tried: AtomicU64::new(0),
-            entries: SeqStack::new(),
+            deepest: AtomicU32::new(0),
+            hot: Hot {
+                known: KnownDepth(AtomicU32::new(0)),
+                entries: SeqStack::new(),
+            },
         }
     }
 
     /// Makes it an empty stack of a thread that has just claimed it.
     pub(super) fn open(&self) {
         self.close();
-        self.entries.push(self.entries.state(), FLOOR);
+        self.hot.entries.push(self.hot.entries.state(), FLOOR);
     }
 
     /// Makes it nobody's stack: events are ignored and readers find none.
     pub(super) fn close(&self) {
-        self.entries.truncate(self.entries.state(), 0);
+        self.hot.entries.truncate(self.hot.entries.state(), 0);
+        self.hot.known.set(0);
         // Relaxed: nobody writes the stack now; readers want figures, not an order.
-        self.known_length.store(0, Ordering::Relaxed);
         self.deepest.store(0, Ordering::Relaxed);
         self.truncations.store(0, Ordering::Relaxed);
         self.stale_dropped.store(0, Ordering::Relaxed);
         self.unmatched_leaves.store(0, Ordering::Relaxed);
         self.audit_wanted.store(false, Ordering::Relaxed);
+        self.watched.store(false, Ordering::Relaxed);
+        self.disagreements.store(0, Ordering::Relaxed);
         self.audited_at.store(0, Ordering::Relaxed);
         self.tries.store(0, Ordering::Relaxed);
     }
 
+    /// From now on, and until it is closed, each enter takes the long way.
+    pub(super) fn watch(&self) {
+        // Relaxed: this thread's own, or that of a thread that is not in a callback while the interpreter's lock is held here.
+        self.watched.store(true, Ordering::Relaxed);
+        self.hot.known.set(0);
+    }
+
+    /// Whether it is somebody's, and enters take the long way so that the thread can be looked at.
+    pub fn is_watched(&self) -> bool {
+        // Relaxed: this thread's own.
+        self.watched.load(Ordering::Relaxed) && self.hot.entries.state().length() >= EMPTY
+    }
+
+    /// Makes it a stack that ignores events, and of which readers find none, until it is closed; its figures stay. For a thread whose events do not say
+    /// what its stack holds.
+    pub fn abandon(&self) {
+        self.hot.entries.truncate(self.hot.entries.state(), 0);
+        // Relaxed: this thread's own.
+        self.hot.known.set(0);
+    }
+
+    /// The anchor of the innermost frame that is stored; `None` when no event has told it, and without frames.
+    pub fn innermost_anchor(&self) -> Option<u64> {
+        let top = self.hot.entries.state().length().min(STORED as u32).checked_sub(1)?;
+        let [anchor, _] = self.hot.entries.entry(top)?;
+        (anchor != UNANCHORED).then_some(anchor)
+    }
+
+    /// Counts an audit that found a wrong frame; how many there were.
+    pub fn count_disagreement(&self) -> u8 {
+        // Relaxed: this thread's own.
+        let before = self.disagreements.load(Ordering::Relaxed);
+        self.disagreements.store(before.saturating_add(1), Ordering::Relaxed);
+        before.saturating_add(1)
+    }
+
     /// Handler, on the stack's own thread: lets the next enter take the long way, where [`ShadowStack::take_audit_request`] finds what was asked
-    /// for; not more often than [`AUDIT_NANOS`] allows. The short way pays nothing for it: it looks at `known_length` anyway.
+    /// for; not more often than [`AUDIT_NANOS`] allows. The short way pays nothing for it: it looks at the known depth anyway.
     #[inline]
     pub(super) fn ask_for_audit(&self, now: MonotonicNanos) {
-        // Relaxed, all of it: one thread, whose writer this handler interrupts. A writer that was about to raise `known_length` undoes the
+        // Relaxed, all of it: one thread, whose writer this handler interrupts. A writer that was about to raise the known depth undoes the
         // request, and the next sample asks again.
         if now.0.saturating_sub(self.audited_at.load(Ordering::Relaxed)) >= AUDIT_NANOS {
             self.audit_wanted.store(true, Ordering::Relaxed);
-            self.known_length.store(0, Ordering::Relaxed);
+            self.hot.known.set(0);
         }
     }
 
     /// Whether an audit is wanted at this enter event; if a sample wanted it, it is taken as done at `now()`.
     pub fn take_audit_request(&self, anchor: u64, now: impl FnOnce() -> MonotonicNanos) -> bool {
         // Relaxed, all of it: this thread and its handler.
+        if self.hot.entries.state().length() < EMPTY {
+            return false;
+        }
         if self.audit_wanted.load(Ordering::Relaxed) {
             self.audited_at.store(now().0, Ordering::Relaxed);
             self.audit_wanted.store(false, Ordering::Relaxed);
@@ -186,58 +257,58 @@ impl ShadowStack {
         // Relaxed: this thread's own.
         self.tried.store(anchor, Ordering::Relaxed);
         self.tries.store(PLACING_TRIES, Ordering::Relaxed);
-        self.known_length.store(0, Ordering::Relaxed);
+        self.hot.known.set(0);
     }
 
     fn back_to_the_short_way(&self) {
         // Relaxed: this thread and its handler.
-        let deepest = self.deepest.load(Ordering::Relaxed);
-        if deepest > 0 {
-            self.known_length
-                .store((deepest + 1).min(STORED as u32), Ordering::Relaxed);
+        if !self.watched.load(Ordering::Relaxed) {
+            self.hot.known.set(self.deepest.load(Ordering::Relaxed));
         }
     }
 
     /// What the writer sees of its own frames, outermost first: tag, and whether the anchor is known. Without hidden frames.
     pub fn tags(&self) -> impl Iterator<Item = (u32, bool)> {
-        let stored = self.entries.state().length().min(STORED as u32);
+        let stored = self.hot.entries.state().length().min(STORED as u32);
         (EMPTY..stored)
-            .filter_map(|index| self.entries.entry(index))
+            .filter_map(|index| self.hot.entries.entry(index))
             .map(|[anchor, word]| (tag_of(word), anchor != UNANCHORED))
     }
 
     /// Takes out the stored frames that `keep(index)` does not want; hidden frames go with the last stored one. Meanwhile readers see fewer
     /// frames, never others.
     pub fn retain(&self, mut keep: impl FnMut(usize) -> bool) {
-        let stored = self.entries.state().length().min(STORED as u32);
+        let stored = self.hot.entries.state().length().min(STORED as u32);
         let first = (EMPTY..stored).find(|index| !keep((index - EMPTY) as usize));
         let Some(first) = first else { return };
         let kept: Vec<[u64; 2]> = (first + 1..stored)
             .filter(|index| keep((index - EMPTY) as usize))
-            .filter_map(|index| self.entries.entry(index))
+            .filter_map(|index| self.hot.entries.entry(index))
             .collect();
-        self.entries.truncate(self.entries.state(), first);
+        self.hot.entries.truncate(self.hot.entries.state(), first);
         for entry in kept {
-            self.entries.push(self.entries.state(), entry);
+            self.hot.entries.push(self.hot.entries.state(), entry);
         }
     }
 
     /// Gives `anchor` to the outermost `frames` that have none yet, and tells how many those were.
     pub fn place(&self, anchor: u64, frames: usize) -> u32 {
-        let length = self.entries.state().length();
+        let length = self.hot.entries.state().length();
         if length < EMPTY || length > STORED as u32 {
             return 0;
         }
-        let mut all: Vec<[u64; 2]> = (EMPTY..length).filter_map(|index| self.entries.entry(index)).collect();
+        let mut all: Vec<[u64; 2]> = (EMPTY..length)
+            .filter_map(|index| self.hot.entries.entry(index))
+            .collect();
         let mut placed = 0;
         for entry in all.iter_mut().take(frames).filter(|entry| entry[0] == UNANCHORED) {
             entry[0] = anchor;
             placed += 1;
         }
         if placed > 0 {
-            self.entries.truncate(self.entries.state(), EMPTY);
+            self.hot.entries.truncate(self.hot.entries.state(), EMPTY);
             for entry in all {
-                self.entries.push(self.entries.state(), entry);
+                self.hot.entries.push(self.hot.entries.state(), entry);
             }
         }
         placed
@@ -246,35 +317,40 @@ impl ShadowStack {
     /// The ordinary case of [`ShadowStack::enter`]; `false` when it is not ordinary, and nothing was done.
     #[inline(always)]
     pub fn try_enter(&self, anchor: u64, entry: EntryCode) -> bool {
-        let state = self.entries.state();
-        // Relaxed: this thread's own figure.
-        state.length() < self.known_length.load(Ordering::Relaxed)
-            && self.entries.push_onto(state, [anchor, entry.0], |top| top >= anchor)
+        let entries = &self.hot.entries;
+        let state = entries.state();
+        // One comparison for three things: a stack that is closed (its length is 0), one that was never as deep, one whose next frame is hidden.
+        if state.length().wrapping_sub(EMPTY) >= self.hot.known.get() {
+            return false;
+        }
+        // SAFETY: the length is at least `EMPTY`, and at most `PYTHON_FRAMES` as known depths are, so below `STORED`.
+        unsafe { entries.push_onto(state, [anchor, entry.0], |top| top >= anchor) }
     }
 
     /// The ordinary case of [`ShadowStack::leave`]; `false` when it is not ordinary, and nothing was done.
     #[inline(always)]
     pub fn try_leave(&self, anchor: u64, tag: u32) -> bool {
-        let state = self.entries.state();
+        let state = self.hot.entries.state();
         let top = state.length().wrapping_sub(1);
         let ordinary = self
+            .hot
             .entries
             .entry(top)
             .is_some_and(|[at, word]| at == anchor && EntryCode(word).tag() == tag);
         if ordinary {
-            self.entries.truncate(state, top);
+            self.hot.entries.truncate(state, top);
         }
         ordinary
     }
 
     /// A Python frame was entered (started, resumed or thrown into) at `anchor`; for `tag` see [`EntryCode::new`].
     pub fn enter(&self, anchor: u64, code: CodeId, tag: u32) {
-        if self.entries.state().length() < EMPTY {
+        if self.hot.entries.state().length() < EMPTY {
             return;
         }
         self.drop_deeper_than(anchor);
-        let state = self.entries.state();
-        self.entries.push(state, [anchor, EntryCode::new(code, tag).0]);
+        let state = self.hot.entries.state();
+        self.hot.entries.push(state, [anchor, EntryCode::new(code, tag).0]);
         let length = state.length();
         if length == STORED as u32 {
             count(&self.truncations, 1);
@@ -283,26 +359,25 @@ impl ShadowStack {
         // Relaxed: this thread's own figures.
         if length > self.deepest.load(Ordering::Relaxed) {
             self.deepest.store(length, Ordering::Relaxed);
-            self.known_length
-                .store((length + 1).min(STORED as u32), Ordering::Relaxed);
+            self.back_to_the_short_way();
         }
     }
 
     /// A Python frame was left (returned, yielded or unwound) at `anchor`.
     pub fn leave(&self, anchor: u64, tag: u32) {
-        if self.entries.state().length() < EMPTY {
+        if self.hot.entries.state().length() < EMPTY {
             return;
         }
         self.drop_deeper_than(anchor);
-        let state = self.entries.state();
+        let state = self.hot.entries.state();
         let length = state.length();
         if length > STORED as u32 {
             // A hidden frame: which one cannot be told, so its leave is taken for the innermost.
-            self.entries.truncate(state, length - 1);
+            self.hot.entries.truncate(state, length - 1);
             return;
         }
         for index in (EMPTY..length).rev() {
-            let Some([at, word]) = self.entries.entry(index) else {
+            let Some([at, word]) = self.hot.entries.entry(index) else {
                 break;
             };
             if at > anchor && at != UNANCHORED {
@@ -310,7 +385,7 @@ impl ShadowStack {
             }
             if tag_of(word) == tag {
                 count(&self.stale_dropped, u64::from(length - 1 - index));
-                self.entries.truncate(state, index);
+                self.hot.entries.truncate(state, index);
                 return;
             }
         }
@@ -319,12 +394,12 @@ impl ShadowStack {
 
     /// Drops the entries that are deeper than `anchor`, hidden ones included.
     pub fn drop_deeper_than(&self, anchor: u64) {
-        let state = self.entries.state();
+        let state = self.hot.entries.state();
         let length = state.length();
         let mut kept = length;
         // Hidden frames are at least as deep as the innermost stored one, so they go when that one goes.
         let mut index = length.min(STORED as u32);
-        while let Some([at, _]) = index.checked_sub(1).and_then(|top| self.entries.entry(top)) {
+        while let Some([at, _]) = index.checked_sub(1).and_then(|top| self.hot.entries.entry(top)) {
             if at >= anchor {
                 break;
             }
@@ -333,13 +408,13 @@ impl ShadowStack {
         }
         if kept < length {
             count(&self.stale_dropped, u64::from(length - kept));
-            self.entries.truncate(state, kept);
+            self.hot.entries.truncate(state, kept);
         }
     }
 
     /// Puts frames that ran before the session, outermost first, on a stack that has none yet. They have no anchor; readers get it as 0.
     pub fn seed(&self, frames: impl IntoIterator<Item = (CodeId, u32)>) {
-        if self.entries.state().length() == EMPTY {
+        if self.hot.entries.state().length() == EMPTY {
             for (code, tag) in frames {
                 self.enter(UNANCHORED, code, tag);
             }
@@ -348,13 +423,13 @@ impl ShadowStack {
 
     /// Frames on the stack, hidden ones included.
     pub fn depth(&self) -> u32 {
-        self.entries.state().length().saturating_sub(EMPTY)
+        self.hot.entries.state().length().saturating_sub(EMPTY)
     }
 
     /// One attempt to copy the stack; at most [`PYTHON_FRAMES`] steps.
     #[inline]
     pub fn read(&self, out: &mut ReadBuffer) -> ShadowRead {
-        let read = self.entries.read(|index, [anchor, word]| {
+        let read = self.hot.entries.read(|index, [anchor, word]| {
             if let Some(index) = index.checked_sub(EMPTY as usize) {
                 let anchor = if anchor == UNANCHORED { 0 } else { anchor };
                 let code = EntryCode(word).code();

@@ -25,6 +25,8 @@ pub struct ShadowTable {
     reused: AtomicU64,
     /// The stacks are no longer what runs; readers get none.
     distrusted: AtomicBool,
+    /// All stacks are watched, see [`ShadowStack::is_watched`].
+    watched: AtomicBool,
     stacks: [ShadowStack; PYTHON_THREADS],
 }
 
@@ -64,6 +66,7 @@ impl ShadowTable {
             refused: AtomicU64::new(0),
             reused: AtomicU64::new(0),
             distrusted: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
             stacks: [const { ShadowStack::new() }; PYTHON_THREADS],
         }
     }
@@ -78,7 +81,13 @@ impl ShadowTable {
             .ok()
             .and_then(|number| Some((number as usize, self.stacks.get(number as usize)?)));
         match slot {
-            Some((_, stack)) => stack.open(),
+            Some((_, stack)) => {
+                stack.open();
+                // Relaxed: with the interpreter's lock held, as in `watch`.
+                if self.watched.load(Ordering::Relaxed) {
+                    stack.watch();
+                }
+            }
             None => {
                 // Relaxed: a figure.
                 self.refused.fetch_add(1, Ordering::Relaxed);
@@ -127,6 +136,21 @@ impl ShadowTable {
         self.distrusted.load(Ordering::Relaxed)
     }
 
+    /// From now on, and until the next reset, each enter event of every thread takes the long way. With the interpreter's lock held, so that no other
+    /// thread is in a callback; in a free-threaded build one that is may take the short way until its stack next grows.
+    pub fn watch(&self) {
+        // Relaxed, all: see above.
+        self.watched.store(true, Ordering::Relaxed);
+        let claimed = self.claimed.load(Ordering::Relaxed) as usize;
+        self.stacks.iter().take(claimed).for_each(ShadowStack::watch);
+    }
+
+    /// Whether [`ShadowTable::watch`] was called since the last reset.
+    pub fn is_watched(&self) -> bool {
+        // Relaxed: see `watch`.
+        self.watched.load(Ordering::Relaxed)
+    }
+
     /// Frees all slots. No callback may run meanwhile; readers may.
     pub fn reset(&self) {
         self.index.clear();
@@ -136,6 +160,7 @@ impl ShadowTable {
         self.refused.store(0, Ordering::Relaxed);
         self.reused.store(0, Ordering::Relaxed);
         self.distrusted.store(false, Ordering::Relaxed);
+        self.watched.store(false, Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
     }
 

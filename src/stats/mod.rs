@@ -15,6 +15,8 @@ mod monitor;
 mod players;
 mod reading;
 mod service;
+#[cfg(test)]
+mod service_tests;
 mod source;
 mod system;
 mod ticks;

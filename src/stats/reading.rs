@@ -2,8 +2,8 @@
 
 use super::source::Source;
 use crate::limits;
-use crate::model::{DiskUse, MemoryUse, MonotonicNanos, clean_text};
-use crate::sys::clock;
+use crate::model::{DiskUse, Host, MemoryUse, MonotonicNanos, clean_text};
+use crate::sys::{self, Machine, clock};
 
 /// Room for the longest of the files, of which the beginning is enough: `/proc/stat` has 60 bytes per processor there, `/proc/net/dev` 120 per interface.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -84,6 +84,17 @@ impl Reader {
             disk: disk(),
             interfaces,
         }
+    }
+}
+
+/// What does not change while the machine is up.
+pub(super) fn host() -> Host {
+    let shown = |text: &str| Some(clean_text(text, limits::NAME_CHARS)).filter(|text| !text.is_empty());
+    let machine = Machine::read();
+    Host {
+        system: sys::system_name().as_deref().and_then(shown),
+        kernel: shown(&machine.kernel),
+        processor: shown(&machine.processor),
     }
 }
 

@@ -86,6 +86,7 @@ impl Service {
             let (network, network_left_out) = system.network(now);
             Statistics {
                 cpu: system.cpu(now),
+                host: system.host(),
                 memory: system.memory(),
                 disk: system.disk(),
                 network,
@@ -95,12 +96,8 @@ impl Service {
         })
     }
 
-    /// A part of a profile, as far as it is known now: best asked for two seconds after its end, when its last tick is over and the kernel has been read once more.
-    pub fn window(&self, from: MonotonicNanos, to: MonotonicNanos) -> WindowStatistics {
-        self.window_at(from, to, clock::monotonic())
-    }
-
-    pub(super) fn window_at(&self, from: MonotonicNanos, to: MonotonicNanos, now: MonotonicNanos) -> WindowStatistics {
+    /// A part of a profile, as far as it is known at `now`: best asked for two seconds after its end, when its last tick is over and the kernel has been read once more.
+    pub fn window(&self, from: MonotonicNanos, to: MonotonicNanos, now: MonotonicNanos) -> WindowStatistics {
         let ticks = self.ticks.view(now).window(from, to);
         let (cpu_process, cpu_system) = self.watcher.look(|system| system.shares(from, to));
         WindowStatistics {

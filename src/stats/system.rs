@@ -6,7 +6,7 @@ use super::distribution::distribution;
 use super::growth::Growth;
 use super::reading::{Counters, Reading};
 use crate::limits;
-use crate::model::{CpuShares, CpuUse, DiskUse, MemoryUse, MonotonicNanos, NetworkInterface};
+use crate::model::{CpuShares, CpuUse, DiskUse, Host, MemoryUse, MonotonicNanos, NetworkInterface};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -36,6 +36,7 @@ pub(super) struct SystemHistory {
     times: VecDeque<Times>,
     processors: Option<u32>,
     threads: Option<u32>,
+    host: Host,
     memory: MemoryUse,
     disk: Option<DiskUse>,
     interfaces: Vec<Interface>,
@@ -48,6 +49,7 @@ impl Default for SystemHistory {
             times: VecDeque::with_capacity(KEPT),
             processors: None,
             threads: None,
+            host: Host::default(),
             memory: MemoryUse::default(),
             disk: None,
             interfaces: Vec::new(),
@@ -164,6 +166,14 @@ impl SystemHistory {
         }
     }
 
+    pub(super) fn set_host(&mut self, host: Host) {
+        self.host = host;
+    }
+
+    pub(super) fn host(&self) -> Host {
+        self.host.clone()
+    }
+
     pub(super) fn memory(&self) -> MemoryUse {
         self.memory
     }
@@ -198,5 +208,38 @@ impl Interface {
             received_packets_per_second: rates(|counts| counts[2])?,
             sent_packets_per_second: rates(|counts| counts[3])?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_of_readings_takes_as_much_as_a_quarter() {
+        let mut system = SystemHistory::default();
+        let mut sizes = Vec::new();
+        for second in 0..3_600_u64 {
+            system.add(Reading {
+                at: MonotonicNanos(second * SECOND),
+                process_nanos: Some(second),
+                machine: None,
+                memory: MemoryUse::default(),
+                threads: None,
+                disk: None,
+                interfaces: Some((
+                    vec![Counters {
+                        name: "eth0".to_owned(),
+                        counts: [second; 4],
+                    }],
+                    0,
+                )),
+            });
+            let interface = &system.interfaces[0].counts;
+            sizes.push((system.times.capacity(), interface.capacity(), system.interfaces.len()));
+            assert!(system.times.len() <= KEPT && interface.len() <= KEPT);
+        }
+        sizes.dedup();
+        assert_eq!(sizes.len(), 1, "{sizes:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::reading::Reader;
+use super::reading::{Reader, host};
 use super::system::SystemHistory;
 use crate::limits;
 use crate::sys::thread::{self, Worker};
@@ -58,6 +58,8 @@ impl Drop for Watcher {
 }
 
 fn run(shared: &Shared) {
+    let host = host();
+    shared.history.lock().set_host(host);
     let mut reader = Reader::default();
     let mut due = Instant::now();
     loop {

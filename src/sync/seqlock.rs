@@ -99,16 +99,21 @@ impl<const N: usize> SeqStack<N> {
         self.state.store(state.0.wrapping_add(VERSION + 1), Ordering::Release);
     }
 
-    /// Writer: puts an entry on top of `state`, which must be the present one, if the first word of the topmost entry is `suitable` and there is a
-    /// place above that; else nothing is done and the answer is `false`. The same as looking and pushing, with one look at the bounds.
+    /// Writer: puts an entry on top of `state`, which must be the present one, if the first word of the topmost entry is `suitable`; else nothing is
+    /// done and the answer is `false`. The same as looking and pushing, without a look at the bounds.
+    ///
+    /// # Safety
+    /// The state's length must be at least 1 and below `N`.
     #[inline(always)]
-    pub fn push_onto(&self, state: State, entry: [u64; 2], suitable: impl FnOnce(u64) -> bool) -> bool {
-        let top = state.length().wrapping_sub(1) as usize;
-        if top >= N - 1 {
-            return false;
-        }
-        let (Some([below, _]), Some([first, second])) = (self.entries.get(top), self.entries.get(top + 1)) else {
-            return false;
+    pub unsafe fn push_onto(&self, state: State, entry: [u64; 2], suitable: impl FnOnce(u64) -> bool) -> bool {
+        let length = state.length() as usize;
+        debug_assert!((1..N).contains(&length));
+        // SAFETY: both are below `N`, as the caller promises.
+        let ([below, _], [first, second]) = unsafe {
+            (
+                self.entries.get_unchecked(length - 1),
+                self.entries.get_unchecked(length),
+            )
         };
         // Relaxed: only the writer changes it, and it asks itself.
         if !suitable(below.load(Ordering::Relaxed)) {
@@ -189,12 +194,12 @@ mod tests {
     #[test]
     fn an_entry_is_put_on_a_suitable_one_only() {
         let stack = SeqStack::<2>::new();
-        let push = |entry, suitable| stack.push_onto(stack.state(), entry, |_| suitable);
-        assert!(!push([1, 1], true), "there is nothing to put it on");
         stack.push(stack.state(), [5, 6]);
-        assert!(!push([1, 1], false));
-        assert!(stack.push_onto(stack.state(), [7, 8], |top| top == 5));
-        assert!(!push([9, 9], true), "there is no place");
+        // SAFETY: there is one entry, and room for two.
+        unsafe {
+            assert!(!stack.push_onto(stack.state(), [1, 1], |_| false));
+            assert!(stack.push_onto(stack.state(), [7, 8], |top| top == 5));
+        }
         assert_eq!(copy(&stack), (vec![[5, 6], [7, 8]], 2));
     }
 

@@ -28,6 +28,24 @@ impl Machine {
     }
 }
 
+/// The system as it calls itself (os-release(5)), e.g. `Debian GNU/Linux 13 (trixie)`.
+pub fn system_name() -> Option<String> {
+    let release = read_to_string("/etc/os-release").or_else(|_| read_to_string("/usr/lib/os-release"));
+    pretty_name(&release.ok()?)
+}
+
+fn pretty_name(release: &str) -> Option<String> {
+    let value = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?
+        .trim();
+    let name = value
+        .strip_prefix(['"', '\''])
+        .and_then(|rest| rest.strip_suffix(['"', '\'']))
+        .unwrap_or(value);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// Milliseconds since the process was started.
 pub fn process_uptime_millis() -> Option<u64> {
     let text = |path: &str| read_to_string(path).unwrap_or_default();
@@ -63,6 +81,15 @@ mod tests {
             "processor\t: 0\nvendor_id\t: Maker\nmodel name\t: A Processor @ 3.00GHz\nmodel name\t: Another\n";
         assert_eq!(processor(cpuinfo), "A Processor @ 3.00GHz");
         assert_eq!(processor("no such line\n"), "");
+    }
+
+    #[test]
+    fn a_system_is_called_by_its_pretty_name() {
+        let release = "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n";
+        assert_eq!(pretty_name(release).as_deref(), Some("Debian GNU/Linux 13 (trixie)"));
+        assert_eq!(pretty_name("PRETTY_NAME=Arch\n").as_deref(), Some("Arch"));
+        assert_eq!(pretty_name("PRETTY_NAME=\"\"\n"), None);
+        assert_eq!(pretty_name("NAME=x\n"), None);
     }
 
     #[test]

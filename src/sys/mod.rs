@@ -13,5 +13,5 @@ pub mod sleep;
 pub mod task;
 pub mod thread;
 
-pub use machine::{Machine, process_uptime_millis};
+pub use machine::{Machine, process_uptime_millis, system_name};
 pub use private_dir::{FileEntry, PrivateDir, PrivateDirError};

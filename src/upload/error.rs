@@ -1,6 +1,5 @@
 //! Why an upload failed, in an owner's words.
 
-use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
@@ -46,7 +45,7 @@ pub enum UploadError {
         why: String,
     },
     /// 413.
-    #[error("the profile is too large for {0}")]
+    #[error("it is too large for {0}")]
     TooLarge(String),
     /// 429.
     #[error("{0} has had too many uploads from here; it takes more in some minutes")]
@@ -74,10 +73,21 @@ pub enum UploadError {
     #[error("the answer of {0} was not understood; is bytebinUrl right?")]
     NotUnderstood(String),
     /// The proxy of the environment did not do it.
-    #[error("the proxy that the environment names did not connect us")]
-    Proxy,
+    #[error("the proxy that {variable} names {why}")]
+    Proxy {
+        /// The environment variable.
+        variable: &'static str,
+        /// What it did.
+        why: String,
+    },
+    /// No file descriptor is free.
+    #[error("too many files are open in the server; try again when it has less to do, or allow it more (ulimit -n)")]
+    TooManyOpen,
+    /// The system refused something else.
+    #[error("the system did not allow it ({0})")]
+    System(String),
     /// No thread.
-    #[error("the system gives the profiler no thread to work on: {0}")]
+    #[error("the system allows the server no further thread ({0})")]
     NoThread(String),
     /// Nobody waits for it any more.
     #[error("it was broken off")]
@@ -100,20 +110,18 @@ impl UploadError {
         }
     }
 
+    /// What went wrong on the way to `host` itself.
     pub(super) fn of_transport(host: &str, error: &ureq::Error) -> Self {
         let host = host.to_owned();
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect) => UploadError::NoConnection(host),
             ureq::Error::Timeout(ureq::Timeout::Resolve) | ureq::Error::HostNotFound => UploadError::NotFound(host),
-            ureq::Error::Timeout(ureq::Timeout::Global | ureq::Timeout::PerCall) => UploadError::TooSlow,
             ureq::Error::Timeout(_) => UploadError::Stalled(host),
-            ureq::Error::Rustls(error) => UploadError::of_tls(host, error),
             ureq::Error::Tls(why) => UploadError::Encryption {
                 host,
                 why: (*why).to_owned(),
             },
             ureq::Error::Io(error) => UploadError::of_io(host, error),
-            ureq::Error::ConnectProxyFailed(_) | ureq::Error::InvalidProxyUrl => UploadError::Proxy,
             ureq::Error::ConnectionFailed => UploadError::Unreachable(host),
             // What is left is about the answer: too large, not HTTP, cut short.
             _ => UploadError::NotUnderstood(host),
@@ -121,13 +129,6 @@ impl UploadError {
     }
 
     fn of_io(host: String, error: &io::Error) -> Self {
-        let mut source: Option<&(dyn Error + 'static)> = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
-        while let Some(inner) = source {
-            if let Some(error) = inner.downcast_ref::<rustls::Error>() {
-                return UploadError::of_tls(host, error);
-            }
-            source = inner.source();
-        }
         match error.kind() {
             io::ErrorKind::ConnectionRefused
             | io::ErrorKind::HostUnreachable
@@ -141,12 +142,13 @@ impl UploadError {
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::NotConnected => UploadError::BrokenOff(host),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => UploadError::Stalled(host),
-            // getaddrinfo has no kind of its own.
-            _ => UploadError::NotFound(host),
+            // A name that is not found has no number of the system's, and no kind of its own.
+            _ if error.raw_os_error().is_none() => UploadError::NotFound(host),
+            _ => UploadError::System(clean_text(&error.to_string(), limits::COMMENT_CHARS)),
         }
     }
 
-    fn of_tls(host: String, error: &rustls::Error) -> Self {
+    pub(super) fn of_tls(host: String, error: &rustls::Error) -> Self {
         let rustls::Error::InvalidCertificate(error) = error else {
             return UploadError::Encryption {
                 host,
@@ -179,7 +181,8 @@ impl UploadError {
                 | UploadError::Unreachable(_)
                 | UploadError::NoConnection(_)
                 | UploadError::BrokenOff(_)
-                | UploadError::Proxy
+                | UploadError::Proxy { .. }
+                | UploadError::TooManyOpen
                 | UploadError::ServerTrouble { .. }
         )
     }

@@ -10,14 +10,21 @@
 mod content;
 mod error;
 mod post;
+mod proxy;
 mod reply;
+#[cfg(test)]
+mod tests;
+mod way;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use ureq::tls::RootCerts;
 
+use self::proxy::Proxies;
+use self::way::Way;
 use crate::limits;
 use crate::model::WebAddress;
 use crate::sys::thread;
@@ -29,16 +36,30 @@ pub use reply::Key;
 /// How uploads leave this machine.
 #[derive(Debug)]
 pub struct Uploader {
-    proxy: Option<ureq::Proxy>,
+    proxies: Proxies,
+    /// Which authorities may have signed the server's certificate.
+    roots: RootCerts,
+    /// What is wrong with the environment.
+    problem: Option<String>,
 }
 
 impl Uploader {
     /// With the proxy that the environment names (`HTTPS_PROXY` and its kin). To be called on the server thread: the environment may change at any time, and
     /// only there nobody changes it meanwhile.
     pub fn from_environment() -> Self {
+        // What is not UTF-8 names nothing either, and is told like that.
+        let (proxies, problem) =
+            Proxies::read(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
         Uploader {
-            proxy: ureq::Proxy::try_from_env(),
+            proxies,
+            roots: RootCerts::WebPki,
+            problem,
         }
+    }
+
+    /// What is wrong with the environment: a line for the log.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
     }
 
     /// Begins to send `body`, which is gzip.
@@ -57,7 +78,12 @@ impl Uploader {
         limit: Duration,
     ) -> Result<Upload, UploadError> {
         let end = Instant::now() + limit;
-        let agent = post::agent(self.proxy.clone().filter(|_| !server.is_this_machine()));
+        let proxy = self.proxies.to(server).cloned();
+        let agent = post::agent(proxy.as_ref(), self.roots.clone());
+        let way = Way {
+            host: server.host().to_owned(),
+            proxy,
+        };
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 wanted: true,
@@ -69,9 +95,8 @@ impl Uploader {
         let worker = thread::spawn("spark-upload", {
             let (agent, shared) = (agent.clone(), Arc::clone(&shared));
             let url = server.page("post");
-            let host = server.host().to_owned();
             move || {
-                let outcome = post::post(&agent, &url, &host, (content, &body), &shared, end);
+                let outcome = post::post(&agent, &url, &way, (content, &body), &shared, end);
                 shared.state.lock().outcome = Some(outcome);
                 shared.changed.notify_all();
             }
@@ -153,42 +178,5 @@ impl Drop for Upload {
         self.shared.state.lock().wanted = false;
         self.shared.changed.notify_all();
         self.agent.clone().shutdown();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::net::TcpListener;
-    use std::sync::mpsc;
-
-    use super::*;
-
-    #[test]
-    fn a_proxy_that_answers_in_drips_is_given_up() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let proxy = format!("http://{}", listener.local_addr().unwrap());
-        let (closed, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.write_all(b"HTTP/1.1 200 OK\r\nX-Drip: ").unwrap();
-            while stream.write_all(b"x").is_ok() {
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            closed.send(()).unwrap();
-        });
-        let uploader = Uploader {
-            proxy: Some(ureq::Proxy::new(&proxy).unwrap()),
-        };
-        let server = WebAddress::parse("https://spark.invalid").unwrap();
-        let begin = Instant::now();
-        let upload = uploader
-            .begin_within(&server, Content::Profile, vec![7_u8].into(), Duration::from_secs(1))
-            .unwrap();
-        assert_eq!(upload.wait(Duration::from_secs(60)), Some(Err(UploadError::TooSlow)));
-        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
-        drop(upload);
-        told.recv_timeout(Duration::from_secs(30))
-            .expect("the connection is shut");
     }
 }

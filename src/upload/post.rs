@@ -4,20 +4,25 @@ use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ureq::tls::{RootCerts, TlsConfig};
+
 use super::Shared;
 use super::content::Content;
 use super::error::UploadError;
+use super::proxy::Proxy;
 use super::reply::{self, Key};
+use super::way::Way;
 use crate::limits;
 
 /// By which servers know us.
 const USER_AGENT: &str = concat!("endstone-spark/", env!("CARGO_PKG_VERSION"));
 
 /// A client for one upload.
-pub(super) fn agent(proxy: Option<ureq::Proxy>) -> ureq::Agent {
+pub(super) fn agent(proxy: Option<&Proxy>, roots: RootCerts) -> ureq::Agent {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     ureq::Agent::config_builder()
-        .proxy(proxy)
+        .proxy(proxy.map(|proxy| proxy.client.clone()))
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
         .user_agent(USER_AGENT)
         .http_status_as_error(false)
         .max_redirects(0)
@@ -36,7 +41,7 @@ pub(super) fn agent(proxy: Option<ureq::Proxy>) -> ureq::Agent {
 pub(super) fn post(
     agent: &ureq::Agent,
     url: &str,
-    host: &str,
+    way: &Way,
     (content, body): (Content, &[u8]),
     shared: &Shared,
     end: Instant,
@@ -48,7 +53,7 @@ pub(super) fn post(
         post_once(
             agent,
             url,
-            host,
+            way,
             (content, &Body { rest: body, shared }),
             body.len(),
             left,
@@ -65,12 +70,14 @@ pub(super) fn post(
 fn post_once(
     agent: &ureq::Agent,
     url: &str,
-    host: &str,
+    way: &Way,
     (content, body): (Content, &Body<'_>),
     length: usize,
     left: Duration,
 ) -> Result<Key, UploadError> {
-    let transport = |error: ureq::Error| UploadError::of_transport(host, &error);
+    // Relaxed: the client reads the body on this thread.
+    let has_begun = || body.shared.sent.load(Ordering::Relaxed) > 0;
+    let transport = |error: ureq::Error| way.failure(&error, has_begun());
     let mut response = agent
         .post(url)
         .header("Content-Type", content.media_type())
@@ -83,7 +90,7 @@ fn post_once(
         .map_err(transport)?;
     let status = response.status();
     if !status.is_success() {
-        return Err(UploadError::of_status(host, status.as_u16()));
+        return Err(UploadError::of_status(&way.host, status.as_u16()));
     }
     let reply = response
         .body_mut()
@@ -92,7 +99,7 @@ fn post_once(
         .read_to_vec()
         .map_err(transport)?;
     let location = response.headers().get("Location").and_then(|value| value.to_str().ok());
-    reply::key(location, &reply).ok_or_else(|| UploadError::NotUnderstood(host.to_owned()))
+    reply::key(location, &reply).ok_or_else(|| UploadError::NotUnderstood(way.host.clone()))
 }
 
 /// The body, counting what is taken of it.

@@ -23,6 +23,8 @@ pub enum Mode {
     Status(u16),
     /// The first upload fails with 500, the second succeeds.
     OnceInTrouble,
+    /// The first upload is too large, the second succeeds.
+    OnceTooLarge,
     /// Reads a part of the request and closes.
     ClosedEarly,
     /// A good status, and a body without end.
@@ -111,7 +113,7 @@ fn serve(mode: Mode, number: usize, mut stream: TcpStream, requests: &Mutex<Vec<
     let good = b"HTTP/1.1 201 Created\r\nLocation: abcDEF123\r\nContent-Type: application/json\r\nContent-Length: 19\r\n\r\n{\"key\":\"abcDEF123\"}";
     match mode {
         Mode::Ok => stream.write_all(good),
-        Mode::OnceInTrouble if number > 0 => stream.write_all(good),
+        Mode::OnceInTrouble | Mode::OnceTooLarge if number > 0 => stream.write_all(good),
         Mode::Slow => {
             for byte in good {
                 stream.write_all(&[*byte])?;
@@ -128,6 +130,7 @@ fn serve(mode: Mode, number: usize, mut stream: TcpStream, requests: &Mutex<Vec<
             )
         }
         Mode::OnceInTrouble => stream.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"),
+        Mode::OnceTooLarge => stream.write_all(b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n"),
         Mode::EndlessBody => {
             stream.write_all(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n")?;
             loop {

@@ -9,9 +9,10 @@ pub const HELP: &str = concat!(
     ... start [--thread NAME]... [--regex] [--ignore-sleeping] [--only-ticks-over MS]: other threads (* for all, with --regex by pattern); leave out waiting; keep slow ticks only
     ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--comment \"TEXT\"] [--save-to-file]: stop, and upload the profile or save it; both also with start
-    /spark profiler upload [--comment \"TEXT\"]: stop, and upload the profile
-    /spark profiler info: show how the profiler is doing
-    /spark profiler cancel: stop, and throw the samples away
+    /spark profiler upload, /spark profiler info, /spark profiler cancel: stop, and upload the profile; show how the profiler is doing; stop, and throw the samples away
+    /spark tps, /spark health [--memory] [--network] [--upload]: show how the server ticks; and its memory, disk, system and network, or send a report to the viewer
+    /spark ping [--player NAME]: show how long players' packets take
+    /spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]: tell of slow ticks; again to stop
     /spark activity [--page N]: list past profiles"
 );
 pub const STARTED_4: &str = "[⚡] Starting the profiler, one sample every 4 ms. Stop it with /spark profiler stop.";
@@ -26,6 +27,10 @@ pub const TIMEOUT: &str = "[⚡] --timeout must be a whole number of seconds fro
 pub const COMMENT: &str = "[⚡] --comment needs a text of 1 to 500 characters, for example --comment \"lag at spawn\".";
 pub const QUOTE: &str = "[⚡] A quote is not closed. Write texts as \"like this\".";
 pub const PAGE: &str = "[⚡] --page must be a whole number from 1.";
+pub const PLAYER: &str = "[⚡] --player needs the name of a player.";
+pub const THRESHOLD: &str = "[⚡] --threshold must be a number of percent above 0.";
+pub const THRESHOLD_TICK: &str = "[⚡] --threshold-tick must be a number of milliseconds above 0.";
+pub const REPORTING: &str = "[⚡] Making a health report ...";
 pub const NOTHING_YET: &str = "[⚡] No profile has been made yet. Begin with /spark profiler start.";
 pub const HEAP: &str = "[⚡] There is no Java heap in this server. What Python objects take is shown by Python's own tracemalloc; where time goes by /spark profiler start.";
 pub const COLLECTOR: &str = "[⚡] There is no Java garbage collector in this server. What Python's costs is in a profile: /spark profiler start.";
@@ -49,6 +54,22 @@ pub const GOOD: &[(&str, &str, &str)] = &[
     (
         "profiler start --thread \"IO Thread\" --THREAD net",
         "start 4000 None exact [\"IO Thread\", \"net\"]",
+        STARTED_4,
+    ),
+    (
+        "profiler start --thread \"\"x",
+        "start 4000 None exact [\"x\"]",
+        STARTED_4,
+    ),
+    (
+        "profiler start --thread \"\" x",
+        "start 4000 None exact [\"x\"]",
+        STARTED_4,
+    ),
+    ("profiler start --thread= x", "start 4000 None exact [\"x\"]", STARTED_4),
+    (
+        "profiler start --thread \" IO Thread \"",
+        "start 4000 None exact [\"IO Thread\"]",
         STARTED_4,
     ),
     (
@@ -212,6 +233,8 @@ pub const GOOD: &[(&str, &str, &str)] = &[
     ("profiler start --comment --thread", "", COMMENT),
     ("profiler cancel", "cancel", CANCELLED),
     ("sampler cancel", "cancel", CANCELLED),
+    ("health --upload", "report health", REPORTING),
+    ("ht --memory --upload", "report health", REPORTING),
 ];
 
 /// Lines that ask for nothing: the line and the answer.
@@ -227,6 +250,8 @@ pub const OTHER: &[(&str, &str)] = &[
     ("profiler --info", IDLE),
     ("activity", NOTHING_YET),
     ("ACTIVITY", NOTHING_YET),
+    ("activitylog", NOTHING_YET),
+    ("log", NOTHING_YET),
     ("activity --page 1", NOTHING_YET),
     ("activity --page=007", NOTHING_YET),
     // What only Java has.
@@ -253,6 +278,48 @@ pub const OTHER: &[(&str, &str)] = &[
     (
         "activity --page 1 --page 2",
         "[⚡] --page is given twice with different values. Give it once.",
+    ),
+    ("tps --all", "[⚡] \"tps\" has no option --all. It takes nothing more."),
+    (
+        "cpu now",
+        "[⚡] Did not expect \"now\" after \"tps\". It takes nothing more.",
+    ),
+    (
+        "ht --link",
+        "[⚡] \"health\" has no option --link. Use: --memory, --network, --upload.",
+    ),
+    ("health --upload now", "[⚡] --upload takes no value."),
+    (
+        "healthreport memory",
+        "[⚡] Did not expect \"memory\" after \"health\". Use: --memory, --network, --upload.",
+    ),
+    ("health --memory all", "[⚡] --memory takes no value."),
+    ("ping --player", PLAYER),
+    ("ping --player \"\"", PLAYER),
+    (
+        "ping Steve",
+        "[⚡] Did not expect \"Steve\" after \"ping\". Use: --player NAME.",
+    ),
+    (
+        "ping --player §cSteve",
+        "[⚡] No player called Steve is known yet: who joins is asked within ten seconds.",
+    ),
+    ("tickmonitor --threshold", THRESHOLD),
+    ("tickmonitor --threshold 0", THRESHOLD),
+    ("tickmonitor --threshold -5", THRESHOLD),
+    ("tickmonitor --threshold NaN", THRESHOLD),
+    ("tickmonitor --threshold 1e3", THRESHOLD),
+    ("tickmonitor --threshold 1000001", THRESHOLD),
+    ("tickmonitor --threshold-tick", THRESHOLD_TICK),
+    ("tickmonitoring --threshold-tick 60ms", THRESHOLD_TICK),
+    ("tickmonitor --threshold-tick inf", THRESHOLD_TICK),
+    (
+        "tickmonitor --threshold 50 --threshold-tick 60",
+        "[⚡] --threshold and --threshold-tick exclude each other. Give one of them.",
+    ),
+    (
+        "tickmonitor --without-gc",
+        "[⚡] \"tickmonitor\" has no option --without-gc. Use: --threshold PERCENT or --threshold-tick MS.",
     ),
     ("profiler --stop --cancel", NO_ACTION),
     ("profiler --stop --upload", NO_ACTION),
@@ -285,12 +352,17 @@ pub const OTHER: &[(&str, &str)] = &[
     ("profiler start --only-ticks-over -1", ONLY_TICKS_OVER),
     ("profiler start --only-ticks-over soon", ONLY_TICKS_OVER),
     ("profiler start --only-ticks-over", ONLY_TICKS_OVER),
-    ("tps", "[⚡] Unknown command \"tps\". Use: help, profiler, activity."),
-    ("prof", "[⚡] Unknown command \"prof\". Use: help, profiler, activity."),
-    ("\"\"", "[⚡] Unknown command \"\". Use: help, profiler, activity."),
+    (
+        "prof",
+        "[⚡] Unknown command \"prof\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+    ),
+    (
+        "\"\"",
+        "[⚡] Unknown command \"\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+    ),
     (
         "--help",
-        "[⚡] Unknown command \"--help\". Use: help, profiler, activity.",
+        "[⚡] Unknown command \"--help\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
     ),
     (
         "profiler start help",
@@ -364,6 +436,8 @@ pub const OTHER: &[(&str, &str)] = &[
     ("profiler start --thread", THREAD),
     ("profiler start --thread \"\"", THREAD),
     ("profiler start --thread --regex", THREAD),
+    ("profiler start --thread \" \"", THREAD),
+    ("profiler start --thread=\"\" --thread x", THREAD),
     (
         "profiler start --regex",
         "[⚡] --regex makes patterns of thread names. Give at least one, for example --thread \"worker-.*\" --regex.",
@@ -439,7 +513,7 @@ pub const OTHER: &[(&str, &str)] = &[
     ),
     (
         "\u{1b}[2J",
-        "[⚡] Unknown command \"[2J\". Use: help, profiler, activity.",
+        "[⚡] Unknown command \"[2J\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
     ),
     (
         "profiler aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -447,6 +521,6 @@ pub const OTHER: &[(&str, &str)] = &[
     ),
     (
         "\u{fffd}\u{fffd}",
-        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, profiler, activity.",
+        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
     ),
 ];

@@ -52,9 +52,23 @@ def made():
     exec("def by_exec():\n    return 1\n\nby_exec()", space)
     eval("(lambda: 1)()", {"__name__": "evaluated"})
     exec("def nameless():\n    return 1\n\nnameless()", {})
-    files = ("/home/someone/secret/page.py", "<template /home/someone/secret/page.html>", "relative/page.py", "../../someone/page.py")
+    files = (
+        "/home/someone/secret/page.py",
+        "<template /home/someone/secret/page.html>",
+        "relative/page.py",
+        "../../someone/page.py",
+        "file:///home/someone/page.py",
+        "C:\\Users\\someone\\page.py",
+        # Longer than what is kept of a name, so that it begins in the middle of a folder's name.
+        "/home/" + "someone" * 100 + "/page.py",
+    )
     for n, file in enumerate(files):
         exec(compile("def from_%d():\n    return 1\n\nfrom_%d()" % (n, n), file, "exec"), {"__name__": "compiled"})
+
+
+    # A module and a function whose names are paths.
+    exec("def odd():\n    return 1\n", space := {"__name__": "/home/someone/shop"})
+    types.FunctionType(space["odd"].__code__.replace(co_qualname="/home/someone/odd.function"), space)()
 
 
 def twice():
@@ -98,6 +112,16 @@ def install_zip(root, name, package, entry=None):
         if entry:
             file.writestr(info + "entry_points.txt", "[endstone]\n%s = %s:Plugin\n" % (entry, package))
     sys.path.append(path)
+    importlib.invalidate_caches()
+
+
+def install_library(root, package):
+    """A library in a folder of its own."""
+    folder = os.path.join(root, "libraries")
+    os.makedirs(os.path.join(folder, package))
+    with open(os.path.join(folder, package, "__init__.py"), "w") as file:
+        file.write("import time\n\n\ndef work():\n    return time.strptime('2025', '%Y')\n")
+    sys.path.append(folder)
     importlib.invalidate_caches()
 
 

@@ -34,6 +34,9 @@ macro_rules! functions {
 functions! {
     fn Py_InitializeEx(c_int);
     fn Py_FinalizeEx() -> c_int;
+    fn Py_NewInterpreterFromConfig(*mut *mut c_void, *const SubinterpreterConfig) -> Status;
+    fn Py_EndInterpreter(*mut c_void);
+    fn PyThreadState_Swap(*mut c_void) -> *mut c_void;
     fn PyEval_SaveThread() -> *mut c_void;
     fn PyEval_RestoreThread(*mut c_void);
     fn PyRun_SimpleString(*const c_char) -> c_int;
@@ -51,6 +54,28 @@ functions! {
     fn PyFrame_GetLineNumber(Object) -> c_int;
     fn Py_IncRef(Object);
     fn Py_DecRef(Object);
+}
+
+/// `PyStatus` of Include/cpython/initconfig.h, 0 for success.
+#[repr(C)]
+pub struct Status {
+    pub kind: c_int,
+    pub function: *const c_char,
+    pub message: *const c_char,
+    pub exit_code: c_int,
+}
+
+/// `PyInterpreterConfig` of the same file.
+#[repr(C)]
+pub struct SubinterpreterConfig {
+    pub use_main_obmalloc: c_int,
+    pub allow_fork: c_int,
+    pub allow_exec: c_int,
+    pub allow_threads: c_int,
+    pub allow_daemon_threads: c_int,
+    pub check_multi_interp_extensions: c_int,
+    /// 1 for the main interpreter's lock, 2 for one of its own.
+    pub gil: c_int,
 }
 
 /// Include/methodobject.h
@@ -130,6 +155,31 @@ impl Interpreter {
     pub fn finish(&self) {
         // SAFETY: the lock is held by the thread that started it.
         assert_eq!(unsafe { (self.Py_FinalizeEx)() }, 0);
+    }
+
+    /// Runs `act` inside a new subinterpreter on this thread, whose `__main__` is then what [`Interpreter::run`] runs in.
+    #[allow(dead_code)]
+    pub fn in_a_subinterpreter(&self, own_lock: bool, act: impl FnOnce()) {
+        let config = SubinterpreterConfig {
+            use_main_obmalloc: c_int::from(!own_lock),
+            allow_fork: 0,
+            allow_exec: 0,
+            allow_threads: 1,
+            allow_daemon_threads: 0,
+            check_multi_interp_extensions: 1,
+            gil: if own_lock { 2 } else { 1 },
+        };
+        let mut theirs = std::ptr::null_mut();
+        // SAFETY: this thread holds the main interpreter's lock with a state of its own, which is put aside and back.
+        unsafe {
+            let before = (self.PyThreadState_Swap)(std::ptr::null_mut());
+            (self.PyThreadState_Swap)(before);
+            let status = (self.Py_NewInterpreterFromConfig)(&mut theirs, &config);
+            assert_eq!(status.kind, 0);
+            act();
+            (self.Py_EndInterpreter)(theirs);
+            (self.PyThreadState_Swap)(before);
+        }
     }
 
     /// Runs `act` without the lock.

@@ -124,13 +124,21 @@ pub fn wanted() -> Vec<&'static str> {
 /// printing "child is done".
 #[allow(dead_code)]
 pub fn in_children() {
+    in_children_with(&|_, _| {});
+}
+
+/// The same, after something was done with the version and the command that runs the child.
+#[allow(dead_code)]
+pub fn in_children_with(prepare: &dyn Fn(&str, &mut Command)) {
     let mut ran = 0;
     for minor in wanted() {
         let Some(python) = find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
             continue;
         };
-        let output = child_of(&python).output().unwrap();
+        let mut command = child_of(&python);
+        prepare(minor, &mut command);
+        let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         println!(
             "--- {}\n{text}\n{}",

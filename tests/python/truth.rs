@@ -69,6 +69,7 @@ pub fn set_layout(layout: Layout) {
 }
 
 /// See [`set_layout`].
+#[allow(dead_code)] // Each program that uses this file uses its own part.
 pub fn layout() -> Option<&'static Layout> {
     LAYOUT.get()
 }

@@ -9,7 +9,9 @@ mod command_lines;
 mod commands;
 mod console;
 mod lifecycle;
+mod lock_held;
 mod owners;
+mod players;
 mod privacy;
 mod profiles;
 mod pythons;
@@ -18,6 +20,9 @@ mod slow_ticks;
 mod sources;
 mod threads;
 mod uploads;
+mod world;
+#[path = "../host/src/world_plan.rs"]
+mod world_plan;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

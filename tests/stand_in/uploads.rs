@@ -95,7 +95,7 @@ fn while_an_upload_hangs_the_server_goes_on_and_the_owner_may_have_a_file() {
 fn a_failed_upload_is_told_and_saved_and_nothing_is_locked() {
     let _alone = alone();
     for (mode, reason) in [
-        (Mode::Status(413), "the profile is too large for 127.0.0.1"),
+        (Mode::Status(413), "it is too large for 127.0.0.1"),
         (Mode::WrongCertificate, "is not from an authority that browsers trust"),
     ] {
         let bytebin = Bytebin::start(mode);

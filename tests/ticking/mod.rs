@@ -78,8 +78,11 @@ impl Server {
             at: clock::monotonic(),
             tid: thread::current_tid(),
             mspt: 1.0,
-            tps: 20.0,
         });
+        // There is no world; who asks for it is told at once, as the plugin does it.
+        if self.service.world().wanted(clock::monotonic()).is_some() {
+            self.service.world().deliver(None);
+        }
         let notices: Vec<Notice> = self
             .service
             .take_outgoing()

@@ -4,6 +4,7 @@ use crate::debian;
 use crate::endstone::Endstone;
 use crate::error::{Error, FileContext, Result};
 use crate::find::{self, Candidate};
+use crate::package;
 use crate::plugins;
 use crate::progress::note;
 use crate::python::{Origin, Python};
@@ -185,6 +186,15 @@ impl Lab {
     pub fn endstone(&self, version: PythonVersion) -> Result<Endstone> {
         let _lock = self.lock()?;
         Endstone::set_up(self, version)
+    }
+
+    /// A folder for `PYTHONPATH` with a package from PyPI, e.g. `greenlet==3.5.6`, and what it needs.
+    ///
+    /// # Errors
+    /// If it is not cached and cannot be downloaded, or has no wheel for this version.
+    pub fn package(&self, version: PythonVersion, requirement: &str) -> Result<PathBuf> {
+        let _lock = self.lock()?;
+        package::set_up(self, version, requirement)
     }
 
     /// The sample plugins' wheels, built from `tests/plugins`.

@@ -34,6 +34,7 @@ use crate::orders::Orders;
 use crate::runtime::{Runtime, symbol};
 use crate::say::say;
 use crate::server_instance::ServerInstance;
+use crate::world::World;
 
 /// Ticks after which the server counts as ready: every plugin's first task has run.
 const READY_TICKS: u64 = 5;
@@ -90,7 +91,9 @@ pub extern "C-unwind" fn start(_this: *mut c_void, _session: *const c_void, _arg
 fn run_server(context: &'static Context) -> Result<(), HostError> {
     let console = Arc::new(Console::new().map_err(HostError::Thread)?);
     let instance = ServerInstance::new(console.clone());
-    let server = EndstoneServer::create(&context.runtime, instance)?;
+    let plan = context.options.world;
+    let world = plan.map(|plan| World::make(&context.runtime, plan)).transpose()?;
+    let server = EndstoneServer::create(&context.runtime, instance, world)?;
     say(&format!("Endstone {}", server.version()));
 
     let (started, wait_started) = channel();
@@ -201,6 +204,7 @@ extern "C" fn server_thread(argument: *mut c_void) -> *mut c_void {
 impl ServerThread {
     fn begin(&mut self) {
         self.instance.adopt_server_thread();
+        World::adopt_server_thread();
         if self.options.python {
             self.listener.attach_python();
         }
@@ -246,6 +250,7 @@ extern "C-unwind" fn update(thread: &ServerThread, level: &mut Level, orders: &m
     orders.run_pending(level);
     let begun = level::now();
     thread.listener.notify(thread.listener.update_start, thread.instance);
+    level.tasks.begin(level::now());
     // SAFETY: the planted code at this address has this signature; Endstone's detour is in its place and calls the original.
     unsafe {
         let hooked: unsafe extern "C-unwind" fn(*mut Level) = std::mem::transmute(image::at(image::LEVEL_TICK));

@@ -1,6 +1,7 @@
 //! The real `EndstoneServer`, its plugin manager, scheduler, loaders and console sender, as the stand-in drives them.
 
 use std::ffi::c_void;
+use std::sync::OnceLock;
 
 use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Server, ServerSlots, Slot};
 
@@ -8,7 +9,9 @@ use crate::command_map;
 use crate::error::HostError;
 use crate::event::EventMaker;
 use crate::runtime::{Runtime, symbol};
+use crate::senders;
 use crate::server_instance::ServerInstance;
+use crate::world::World;
 
 /// Byte offset of `command_map_` in EndstoneServer 0.11.14.
 const COMMAND_MAP: usize = 104;
@@ -37,6 +40,9 @@ const CALL_EVENT: Slot = Slot {
     result: Pass::Nothing,
 };
 
+/// The world that plugins find, if there is to be one. A vtable's functions have no other way to it.
+static WORLD: OnceLock<World> = OnceLock::new();
+
 /// The running server. Owned by Endstone's service locator, which destroys it when the server thread stops.
 #[derive(Debug, Clone, Copy)]
 pub struct EndstoneServer {
@@ -47,11 +53,19 @@ pub struct EndstoneServer {
 
 impl EndstoneServer {
     /// Constructs the server, which loads all plugins, and enables those that want to start before the world.
-    pub fn create(runtime: &Runtime, instance: ServerInstance) -> Result<EndstoneServer, HostError> {
+    pub fn create(
+        runtime: &Runtime,
+        instance: ServerInstance,
+        world: Option<World>,
+    ) -> Result<EndstoneServer, HostError> {
         let emplace = runtime.address(symbol::EMPLACE_SERVER)?;
         let init = runtime.address(symbol::SERVER_INIT)?;
         let enable_plugins = runtime.address(symbol::ENABLE_PLUGINS)?;
         let events = EventMaker::find(runtime)?;
+        if let Some(world) = world {
+            // There is one server.
+            let _ = WORLD.set(world);
+        }
         // SAFETY: the functions have these signatures in Endstone 0.11.14 and are called in the real order on the real thread.
         let server = unsafe {
             let emplace: unsafe extern "C-unwind" fn() -> *mut c_void = std::mem::transmute(emplace);
@@ -118,11 +132,17 @@ impl EndstoneServer {
 
     /// Executes a line, without its slash, as the console.
     pub fn run_command(&self, line: &str) {
-        let Some(console) = self.console() else { return };
+        if let Some(console) = self.console() {
+            self.run_command_as(console, line);
+        }
+    }
+
+    /// Executes a line, without its slash, as somebody.
+    pub fn run_command_as(&self, sender: CommandSender<'_>, line: &str) {
         // SAFETY: the server owns the map that `create` put there, and both live until the server thread stops.
         unsafe {
             let map = *self.server.byte_add(COMMAND_MAP).cast::<*mut c_void>();
-            command_map::run(map, console, line);
+            command_map::run(map, sender, line);
         }
     }
 
@@ -146,7 +166,15 @@ unsafe fn overlay_vtable(server: *mut c_void) {
         }))
     };
     let answers = [
-        (ServerSlots::GET_ONLINE_PLAYERS.index, no_players as *const () as usize),
+        (ServerSlots::GET_LEVEL.index, level as *const () as usize),
+        (
+            ServerSlots::GET_ONLINE_PLAYERS.index,
+            online_players as *const () as usize,
+        ),
+        (
+            ServerSlots::GET_PLAYER_BY_ID.index,
+            senders::player_by_id as *const () as usize,
+        ),
         (GET_MAX_PLAYERS, max_players as *const () as usize),
         (GET_PORT, port as *const () as usize),
         (GET_PORT_V6, port_v6 as *const () as usize),
@@ -160,9 +188,18 @@ unsafe fn overlay_vtable(server: *mut c_void) {
     unsafe { *place = Box::leak(vtable)[VTABLE_HEAD..].as_ptr() }
 }
 
-unsafe extern "C" fn no_players(result: *mut CxxVector<usize>, _server: *const c_void) -> *mut CxxVector<usize> {
+extern "C" fn level(_server: *const c_void) -> *mut c_void {
+    WORLD.get().map_or(std::ptr::null_mut(), World::level)
+}
+
+/// Those of the world, or the one who gives commands.
+unsafe extern "C" fn online_players(
+    result: *mut CxxVector<*mut c_void>,
+    _server: *const c_void,
+) -> *mut CxxVector<*mut c_void> {
+    let players = WORLD.get().map_or_else(senders::online_players, World::players);
     // SAFETY: the caller passes room for the vector.
-    unsafe { result.write(CxxVector::empty()) }
+    unsafe { result.write(players) }
     result
 }
 

@@ -16,6 +16,10 @@ pub enum HostError {
     ParseRuntime { path: PathBuf, source: object::Error },
     #[error("Endstone's runtime has no symbol {0}: the stand-in knows Endstone 0.11.14")]
     NoSymbol(&'static str),
+    #[error("Endstone's debug information has no class {0}")]
+    NoClass(String),
+    #[error("Endstone's debug information has no virtual function {0}")]
+    NoSlot(&'static str),
     #[error("Endstone did not hook {0}: is this program started through another one, such as ld.so or a wrapper?")]
     NotHooked(&'static str),
     #[error("cannot enter the server folder {path}: {source}")]

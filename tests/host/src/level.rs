@@ -41,6 +41,41 @@ pub struct Level {
     pub lengths: Lengths,
     /// When the shares were asked for last.
     shares_since: u64,
+    pub tasks: Tasks,
+}
+
+/// The time that plugins' tasks take: from the server's call of `Level::tick` to the original, which Endstone's detour calls after them.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    begun: u64,
+    ticks: u64,
+    total: u64,
+    longest: u64,
+}
+
+impl Tasks {
+    pub fn begin(&mut self, now: u64) {
+        self.begun = now;
+    }
+
+    fn end(&mut self, now: u64) {
+        let nanos = now.saturating_sub(self.begun);
+        self.ticks += 1;
+        self.total += nanos;
+        self.longest = self.longest.max(nanos);
+    }
+
+    /// Microseconds since this was asked last.
+    pub fn take(&mut self) -> String {
+        let text = format!(
+            "ticks={} mean={:.1} longest={:.1}",
+            self.ticks,
+            self.total as f64 / 1e3 / self.ticks.max(1) as f64,
+            self.longest as f64 / 1e3
+        );
+        *self = Tasks::default();
+        text
+    }
 }
 
 impl Level {
@@ -57,6 +92,7 @@ impl Level {
             pattern: VecDeque::new(),
             lengths: Lengths::default(),
             shares_since: now(),
+            tasks: Tasks::default(),
         }
     }
 
@@ -94,6 +130,7 @@ unsafe extern "C" fn unexpected(_level: *const c_void) -> u64 {
 pub unsafe extern "C" fn tick(level: *mut Level) {
     // SAFETY: by the caller's promise; Endstone hands on the pointer that the server thread passed to the hooked address.
     let level = unsafe { &mut *level };
+    level.tasks.end(now());
     if let Some(nanos) = level.pattern.pop_front() {
         return tick_for(level, nanos);
     }

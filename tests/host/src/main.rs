@@ -32,8 +32,9 @@
 //!
 //! # What is not real
 //!
-//! There is no world: Endstone's `setLevel` does not run, so there are no players, no level, no metrics, and Bedrock's command parser is
-//! replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
+//! There is no world: Endstone's `setLevel` does not run, so there is no level and there are no metrics, and the one player who can come is made here
+//! ([`senders`]). With `--world` plugins find a world, and players, that are faked behind Endstone's own interfaces ([`world`]); Endstone itself does not know
+//! of it. Bedrock's command parser is replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
 //! own code; Python is not finalised at the end, as in the real server.
 //!
 //! What it prints itself starts with `[stand-in]`; `[stand-in] ready` comes after the first ticks. Exit code 0 after `stop`, SIGINT,
@@ -42,6 +43,9 @@
 mod command_map;
 mod console;
 mod dedicated_server;
+#[allow(dead_code)]
+#[path = "../../abi/dwarf.rs"]
+mod dwarf;
 mod endstone_server;
 mod error;
 mod event;
@@ -55,9 +59,13 @@ mod pattern;
 mod probes;
 mod runtime;
 mod say;
+mod senders;
 mod server_instance;
 mod share;
 mod usage;
+mod vtables;
+mod world;
+mod world_plan;
 
 use std::path::Path;
 use std::process::ExitCode;

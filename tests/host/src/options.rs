@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::load::Load;
+use crate::world_plan::WorldPlan;
 
 pub const HELP: &str = "\
 bedrock_server [DIR] [options]
@@ -10,6 +11,7 @@ A stand-in for the Bedrock Dedicated Server that runs Endstone's released runtim
   DIR              server folder (default: the current one)
   --tick-ms MS     length of a tick in milliseconds, 5 to 1000 (default 50)
   --load SPEC      native work in percent of a tick, such as entities=30,redstone=20,chunks=10 (the default)
+  --world SPEC     a world to look at, such as chunks=64,entities=40,players=2 (the default; without --world there is none)
   --no-python      neither start Python nor load Python plugins
   --help           this text
 On the console: plugins' commands, stop, and what tests ask
@@ -18,6 +20,8 @@ On the console: plugins' commands, stop, and what tests ask
   !lengths         what each tick took since this was asked last, in milliseconds, as the server measures it
   !shares          percent of wall time that the native work really took since this was asked last
   !sigprof         the action of SIGPROF
+  !tasks           what plugins' tasks took of the ticks since this was asked last
+  !world           chunks made and deleted, calls of the world's functions
   !threads         the names of all threads
   !tools           the sys.monitoring tools in use
   !python EXPR     the value of a Python expression
@@ -31,6 +35,7 @@ pub struct Options {
     pub tick_ms: u64,
     pub load: Load,
     pub python: bool,
+    pub world: Option<WorldPlan>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +51,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Str
         tick_ms: 50,
         load: Load::default(),
         python: true,
+        world: None,
     };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -53,6 +59,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Str
         match argument.as_str() {
             "--help" | "-h" => return Ok(Request::Help),
             "--no-python" => options.python = false,
+            "--world" => options.world = Some(value("--world")?.parse()?),
             "--load" => options.load = value("--load")?.parse()?,
             "--tick-ms" => {
                 let text = value("--tick-ms")?;
@@ -97,11 +104,12 @@ mod tests {
 
     #[test]
     fn every_option_is_taken() {
-        let Ok(Request::Run(options)) = run("srv --tick-ms 20 --load redstone=5 --no-python") else {
+        let Ok(Request::Run(options)) = run("srv --tick-ms 20 --load redstone=5 --no-python --world chunks=3") else {
             panic!("not a run")
         };
         assert_eq!(options.folder, Some(PathBuf::from("srv")));
         assert_eq!((options.tick_ms, options.python), (20, false));
+        assert_eq!(options.world.map(|plan| plan.chunks), Some(3));
         assert_eq!(
             options.load,
             Load {

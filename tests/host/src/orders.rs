@@ -8,6 +8,8 @@ use crate::level::Level;
 use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
+use crate::senders;
+use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
 #[derive(Debug)]
@@ -73,10 +75,15 @@ impl Orders {
         let (name, argument) = probe.split_once(' ').unwrap_or((probe, ""));
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
+            ("tasks", _) => say(&format!("!tasks {}", level.tasks.take())),
+            ("world", _) => say(&format!("!world {}", World::figures())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
             ("shares", _) => say(&format!("!shares {}", level.take_shares())),
             ("tools", _) => say(&format!("!tools {}", probes::tools())),
             ("python", _) => say(&format!("!python {}", probes::python(argument))),
+            ("join", _) => senders::join(argument),
+            ("leave", _) => senders::leave(),
+            ("as", _) => self.run_as(argument),
             ("ticks", Ok(count)) => {
                 self.hold_until = Some((level.current_tick.saturating_add(count), "!ticks done"));
             }
@@ -93,8 +100,17 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,... and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
             )),
+        }
+    }
+
+    /// A line, without its slash, typed by somebody else than the console.
+    fn run_as(&self, argument: &str) {
+        let (name, line) = argument.split_once(' ').unwrap_or((argument, ""));
+        match senders::named(name) {
+            Some(sender) => self.server.run_command_as(sender, line),
+            None => say(&format!("!as {name}: nobody of that name; there are player and block")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
 
@@ -82,6 +82,11 @@ impl Runtime {
             Some(missing) => Err(HostError::NoSymbol(missing)),
             None => Ok(Runtime { path, addresses }),
         }
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The configuration that Endstone's launcher puts into a new server folder.

@@ -1,14 +1,52 @@
 //! Rules about everything but the trees.
 
 use super::Findings;
-use endstone_spark::export::pb::{PlatformStatistics, SamplerMetadata, SystemStatistics};
+use endstone_spark::export::pb::{
+    PlatformMetadata, PlatformStatistics, PluginMetadata, SamplerMetadata, SystemStatistics,
+};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Below it the viewer says that the plugin is outdated.
 const SPARK_VERSION: i32 = 2;
 
+/// What profiles and health reports say of the server.
+pub(super) struct Described<'a> {
+    pub(super) platform: Option<&'a PlatformMetadata>,
+    pub(super) platform_statistics: Option<&'a PlatformStatistics>,
+    pub(super) system_statistics: Option<&'a SystemStatistics>,
+    pub(super) extra: &'a BTreeMap<String, String>,
+    pub(super) configurations: &'a BTreeMap<String, String>,
+    pub(super) sources: &'a BTreeMap<String, PluginMetadata>,
+}
+
 pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
-    match &metadata.platform_metadata {
+    described(
+        &Described {
+            platform: metadata.platform_metadata.as_ref(),
+            platform_statistics: metadata.platform_statistics.as_ref(),
+            system_statistics: metadata.system_statistics.as_ref(),
+            extra: &metadata.extra_platform_metadata,
+            configurations: &metadata.server_configurations,
+            sources: &metadata.sources,
+        },
+        findings,
+    );
+    for (name, is_zero) in [
+        ("start_time", metadata.start_time == 0),
+        ("end_time", metadata.end_time == 0),
+        ("interval", metadata.interval == 0),
+        ("number_of_ticks", metadata.number_of_ticks == 0),
+    ] {
+        if is_zero {
+            findings.warn(format!("metadata.{name} is 0"));
+        }
+    }
+}
+
+/// The rules for the server, in a profile and in a report.
+pub(super) fn described(server: &Described<'_>, findings: &mut Findings) {
+    match server.platform {
         None => findings.warn("metadata.platform_metadata is missing: no information panel"),
         Some(platform) if platform.spark_version < SPARK_VERSION => {
             findings.warn(format!(
@@ -17,18 +55,18 @@ pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
         }
         Some(_) => {}
     }
-    if let Some(platform) = &metadata.platform_statistics {
+    if let Some(platform) = server.platform_statistics {
         platform_statistics(platform, findings);
-        if metadata.system_statistics.is_none() {
+        if server.system_statistics.is_none() {
             findings.problem("platform_statistics without system_statistics: the page crashes");
         }
     }
-    if let Some(system) = &metadata.system_statistics {
-        system_statistics(system, metadata.platform_statistics.is_some(), findings);
+    if let Some(system) = server.system_statistics {
+        system_statistics(system, server.platform_statistics.is_some(), findings);
     }
     for (map, values) in [
-        ("extra_platform_metadata", &metadata.extra_platform_metadata),
-        ("server_configurations", &metadata.server_configurations),
+        ("extra_platform_metadata", server.extra),
+        ("server_configurations", server.configurations),
     ] {
         for (key, text) in values {
             match serde_json::from_str::<Value>(text) {
@@ -42,7 +80,7 @@ pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
             }
         }
     }
-    for (key, source) in &metadata.sources {
+    for (key, source) in server.sources {
         if *key != source.name.to_lowercase() {
             findings.warn(format!(
                 "metadata.sources['{key}'] is not the lower-case name of '{}': no version is shown",
@@ -53,16 +91,6 @@ pub(super) fn check(metadata: &SamplerMetadata, findings: &mut Findings) {
             findings.warn(format!(
                 "metadata.sources['{key}'] has no version: an empty one is shown"
             ));
-        }
-    }
-    for (name, is_zero) in [
-        ("start_time", metadata.start_time == 0),
-        ("end_time", metadata.end_time == 0),
-        ("interval", metadata.interval == 0),
-        ("number_of_ticks", metadata.number_of_ticks == 0),
-    ] {
-        if is_zero {
-            findings.warn(format!("metadata.{name} is 0"));
         }
     }
 }

@@ -3,12 +3,15 @@
 //! The viewer checks nothing: a missing message is a page that never appears, a wrong count is a tree without numbers. Each rule here was seen
 //! in a browser. A problem crashes, blanks or falsifies the page; a warning disfigures it.
 
+mod health;
 mod metadata;
 mod threads;
 
 use endstone_spark::export::pb::SamplerData;
 use std::collections::BTreeSet;
 use std::fmt;
+
+pub(crate) use health::check_health;
 
 /// What is wrong with a profile; nothing in the best case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,322 @@
+//! What `/spark tps` and `/spark health` show.
+
+use super::figures::{counted, duration, rate, share, size};
+use super::health::HealthView;
+use super::line::{Grade, Line};
+use crate::model::{CpuShares, Distribution, NetworkInterface, Statistics};
+
+/// `/spark tps`.
+pub(super) fn tps(statistics: &Statistics) -> Vec<Line> {
+    let mut lines = vec![ticks_per_second(statistics)];
+    lines.extend(millis_per_tick(statistics));
+    lines.extend(processor(statistics));
+    lines.extend(shortness(statistics));
+    lines
+}
+
+/// `/spark health`.
+pub(super) fn health(statistics: &Statistics, view: HealthView) -> Vec<Line> {
+    let mut lines = tps(statistics);
+    lines.extend(uptime_and_players(statistics));
+    lines.extend(memory(statistics, view.memory));
+    lines.extend(machine(statistics));
+    lines.extend(network(statistics, view.network));
+    lines
+}
+
+fn ticks_per_second(statistics: &Statistics) -> Line {
+    let tps = &statistics.tps;
+    let figures = [
+        ("5 s", tps.last_5s),
+        ("10 s", tps.last_10s),
+        ("1 min", tps.last_1m),
+        ("5 min", tps.last_5m),
+        ("15 min", tps.last_15m),
+    ];
+    let Some(figures) = all(figures) else {
+        return Line::new().text("The server has not ticked often enough yet.");
+    };
+    over(Line::new().text("TPS"), &figures, |line, tps| {
+        line.graded(tps_grade(tps), format!("{tps:.2}"))
+    })
+}
+
+/// All figures of a row, or none: a shorter time has one whenever a longer one has.
+fn all<const N: usize>(figures: [(&'static str, Option<f64>); N]) -> Option<Vec<(&'static str, f64)>> {
+    figures
+        .into_iter()
+        .map(|(time, figure)| Some((time, figure?)))
+        .collect()
+}
+
+/// `NAME over 5 s, 10 s: 1, 2`.
+fn over(line: Line, figures: &[(&str, f64)], show: impl Fn(Line, f64) -> Line) -> Line {
+    let times: Vec<&str> = figures.iter().map(|(time, _)| *time).collect();
+    let mut line = line.text(format!(" over {}: ", times.join(", ")));
+    for (index, (_, figure)) in figures.iter().enumerate() {
+        if index > 0 {
+            line = line.text(", ");
+        }
+        line = show(line, *figure);
+    }
+    line
+}
+
+fn millis_per_tick(statistics: &Statistics) -> Vec<Line> {
+    let mspt = &statistics.mspt;
+    let rows = [
+        ("10 s", mspt.last_10s),
+        ("1 min", mspt.last_1m),
+        ("5 min", mspt.last_5m),
+    ];
+    let known: Vec<(&str, Distribution)> = rows
+        .into_iter()
+        .filter_map(|(time, figures)| Some((time, figures?)))
+        .collect();
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::continued().text("Milliseconds per tick, mean / min / median / 95 % / max:")];
+    lines.extend(
+        known
+            .into_iter()
+            .map(|(time, figures)| spread(Line::continued().text(format!("  {time}: ")), &figures, mspt_grade)),
+    );
+    lines
+}
+
+/// The five figures of a distribution.
+pub(super) fn spread(line: Line, figures: &Distribution, grade: impl Fn(f64) -> Grade) -> Line {
+    let Distribution {
+        mean,
+        min,
+        median,
+        percentile95,
+        max,
+    } = *figures;
+    [mean, min, median, percentile95, max]
+        .into_iter()
+        .enumerate()
+        .fold(line, |line, (index, figure)| {
+            let line = if index > 0 { line.text(" / ") } else { line };
+            line.graded(grade(figure), format!("{figure:.1}"))
+        })
+}
+
+fn processor(statistics: &Statistics) -> Vec<Line> {
+    let cpu = &statistics.cpu;
+    let row = |name: String, shares: &CpuShares| {
+        let figures = all([
+            ("10 s", shares.last_10s),
+            ("1 min", shares.last_1m),
+            ("15 min", shares.last_15m),
+        ])?;
+        Some(over(Line::continued().text(name), &figures, |line, part| {
+            line.graded(cpu_grade(part), format!("{:.1} %", part * 100.0))
+        }))
+    };
+    let processors = match cpu.processors {
+        Some(number) => format!(" (of {})", counted(u64::from(number), "processor")),
+        None => String::new(),
+    };
+    [
+        row(format!("CPU of the server{processors}"), &cpu.process),
+        row("CPU of the machine".to_owned(), &cpu.system),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Said when less is known than the longest time asks for.
+fn shortness(statistics: &Statistics) -> Vec<Line> {
+    // A second of a quarter of an hour is nothing to speak of.
+    const LONGEST: f64 = 899.0;
+    let (ticks, lengths) = (statistics.tps.known_seconds, statistics.mspt.known_seconds);
+    let mut lines = Vec::new();
+    if ticks > 0.0 && ticks < LONGEST {
+        lines.push(
+            Line::continued()
+                .text("Measured for ")
+                .value(duration(ticks as u64))
+                .text(" so far: longer times cover only that."),
+        );
+    }
+    if lengths + 1.0 < ticks.min(300.0) {
+        lines.push(
+            Line::continued()
+                .text("The server ticks so often that the lengths of ticks reach back only ")
+                .value(duration(lengths as u64))
+                .text("."),
+        );
+    }
+    lines
+}
+
+fn uptime_and_players(statistics: &Statistics) -> Option<Line> {
+    let uptime = statistics.process_uptime_millis.map(|millis| duration(millis / 1_000));
+    let players = statistics.players.map(|players| counted(u64::from(players), "player"));
+    let line = Line::continued();
+    match (uptime, players) {
+        (Some(uptime), Some(players)) => Some(
+            line.text("Up for ")
+                .value(uptime)
+                .text(", ")
+                .value(players)
+                .text(" online"),
+        ),
+        (Some(uptime), None) => Some(line.text("Up for ").value(uptime)),
+        (None, Some(players)) => Some(line.value(players).text(" online")),
+        (None, None) => None,
+    }
+}
+
+fn memory(statistics: &Statistics, detailed: bool) -> Vec<Line> {
+    let memory = &statistics.memory;
+    let mut lines = Vec::new();
+    if let Some(resident) = memory.process_resident_bytes {
+        let line = Line::continued().text("Memory of the server: ").value(size(resident));
+        lines.push(match statistics.cpu.threads {
+            Some(threads) => line.text(", ").value(counted(u64::from(threads), "thread")),
+            None => line,
+        });
+    }
+    if detailed {
+        let parts = [
+            ("  at most so far: ", memory.process_peak_bytes),
+            ("  swapped out: ", memory.process_swapped_bytes),
+            ("  address space: ", memory.process_virtual_bytes),
+        ];
+        lines.extend(
+            parts
+                .into_iter()
+                .filter_map(|(name, bytes)| Some(Line::continued().text(name).value(size(bytes?)))),
+        );
+    }
+    lines.extend(used(
+        "Memory of the machine: ",
+        memory.host_used_bytes,
+        memory.host_total_bytes,
+    ));
+    // Many machines have none.
+    if memory.swap_total_bytes.is_some_and(|total| total > 0) {
+        lines.extend(used("Swap: ", memory.swap_used_bytes, memory.swap_total_bytes));
+    } else if detailed && memory.swap_total_bytes.is_some() {
+        lines.push(Line::continued().text("Swap: ").value("none"));
+    }
+    let disk = statistics.disk;
+    lines.extend(used(
+        "Disk: ",
+        disk.map(|disk| disk.used_bytes),
+        disk.map(|disk| disk.total_bytes),
+    ));
+    lines
+}
+
+/// `NAME 3.1 GiB of 7.8 GiB (40 %)`.
+fn used(name: &str, used: Option<u64>, total: Option<u64>) -> Option<Line> {
+    let (used, total) = (used?, total?);
+    Some(
+        Line::continued()
+            .text(name)
+            .value(size(used))
+            .text(" of ")
+            .value(size(total))
+            .text(format!(" ({})", share(used, total))),
+    )
+}
+
+fn machine(statistics: &Statistics) -> Option<Line> {
+    let host = &statistics.host;
+    let system = match (&host.system, &host.kernel) {
+        (Some(system), Some(kernel)) => Some(format!("{system} (Linux {kernel})")),
+        (Some(system), None) => Some(system.clone()),
+        (None, Some(kernel)) => Some(format!("Linux {kernel}")),
+        (None, None) => None,
+    };
+    let parts: Vec<String> = system.into_iter().chain(host.processor.clone()).collect();
+    (!parts.is_empty()).then(|| Line::continued().text("System: ").value(parts.join(", ")))
+}
+
+fn network(statistics: &Statistics, detailed: bool) -> Vec<Line> {
+    if !detailed {
+        // The machine's talk with itself is no traffic.
+        let outside = || statistics.network.iter().filter(|interface| interface.name != "lo");
+        if outside().next().is_none() {
+            return Vec::new();
+        }
+        let sum = |of: fn(&NetworkInterface) -> f64| outside().map(of).sum::<f64>();
+        return vec![
+            Line::continued()
+                .text("Network: ")
+                .value(rate(sum(|interface| interface.received_bytes_per_second.mean)))
+                .text(" in, ")
+                .value(rate(sum(|interface| interface.sent_bytes_per_second.mean)))
+                .text(" out"),
+        ];
+    }
+    let mut lines = Vec::new();
+    for interface in &statistics.network {
+        lines.push(
+            Line::continued()
+                .text("Network ")
+                .value(interface.name.clone())
+                .text(format!(
+                    " over {}, mean / median / 95 % / max:",
+                    duration(interface.known_seconds as u64)
+                )),
+        );
+        let flow = |name: &str, bytes: &Distribution, packets: &Distribution| {
+            let each = |figures: &Distribution, show: fn(f64) -> String| {
+                [figures.mean, figures.median, figures.percentile95, figures.max]
+                    .map(show)
+                    .join(" / ")
+            };
+            Line::continued()
+                .text(format!("  {name} "))
+                .value(each(bytes, rate))
+                .text(", ")
+                .value(each(packets, |packets| format!("{packets:.0}")))
+                .text(" packets/s")
+        };
+        lines.push(flow(
+            "in",
+            &interface.received_bytes_per_second,
+            &interface.received_packets_per_second,
+        ));
+        lines.push(flow(
+            "out",
+            &interface.sent_bytes_per_second,
+            &interface.sent_packets_per_second,
+        ));
+    }
+    if lines.is_empty() {
+        lines.push(Line::continued().text("Network: no interface has been seen at work yet."));
+    }
+    if statistics.network_left_out > 0 {
+        lines.push(Line::continued().text(format!(
+            "Not looked at: {}.",
+            counted(statistics.network_left_out as u64, "more interface")
+        )));
+    }
+    lines
+}
+
+/// Of the 20 that a server should have.
+fn tps_grade(tps: f64) -> Grade {
+    Grade::of(tps > 18.0, tps > 16.0)
+}
+
+/// 50 is all the time that a tick has.
+fn mspt_grade(millis: f64) -> Grade {
+    Grade::of(millis < 40.0, millis < 50.0)
+}
+
+fn cpu_grade(share: f64) -> Grade {
+    Grade::of(share <= 0.65, share <= 0.9)
+}
+
+/// What players notice.
+pub(super) fn ping_grade(millis: f64) -> Grade {
+    Grade::of(millis < 100.0, millis < 200.0)
+}
