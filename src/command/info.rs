@@ -10,9 +10,12 @@ use crate::session::{BackgroundInfo, Requester, RunningInfo, SessionInfo};
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let mut lines = match &info.running {
         Some(running) => session(running),
-        None => vec![without_session(info)],
+        None => {
+            let mut lines = vec![without_session(info)];
+            lines.extend(info.background.iter().flat_map(background));
+            lines
+        }
     };
-    lines.extend(info.background.iter().flat_map(background));
     if info.unsaved > 0 {
         let waiting = format!("Not saved yet: {}", counted(info.unsaved as u64, "earlier profile"));
         let line = Line::continued().bad(waiting);

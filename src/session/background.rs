@@ -109,6 +109,7 @@ pub(super) fn give_up(shared: &Shared, why: String) {
 pub(super) fn look_after(shared: &Shared, recording: &Recording) {
     shared.ticks.look_after(clock::monotonic());
     recording.look_after();
+    shared.ticks.look_after(clock::monotonic());
     recording.renew_python();
     let figures = recording.figures();
     if figures.python.state != PythonState::Active {

@@ -76,16 +76,14 @@ impl TickWindows {
         }
     }
 
-    /// The ticks up to `now`; it goes on.
+    /// The ticks so far.
     pub(super) fn copy(&self, now: MonotonicNanos) -> Ticks {
-        let recording = self.recording.lock().clone();
-        self.ticks(recording, now)
+        self.ticks(self.recording.lock().clone(), now)
     }
 
     /// Ends it.
     pub(super) fn end(&self, now: MonotonicNanos) -> Ticks {
-        let recording = self.recording.lock().take();
-        self.ticks(recording, now)
+        self.ticks(self.recording.lock().take(), now)
     }
 
     fn ticks(&self, recording: Option<Recording>, now: MonotonicNanos) -> Ticks {

@@ -8,6 +8,7 @@ mod bytebin;
 mod command_lines;
 mod commands;
 mod console;
+mod greenlets;
 mod lifecycle;
 mod lock_held;
 mod owners;
