@@ -26,9 +26,9 @@ fn commands_in_any_order_say_what_is_so() {
     let mut server = Server::with_background(NOWHERE);
     until_in_background(&mut server);
     let mut files = 0;
-    for order in 0..4_u32.pow(3) {
+    for order in 0..4_u32.pow(2) {
         let mut runs = false;
-        let steps = [0, 1, 2].map(|place| order / 4_u32.pow(place) % 4);
+        let steps = [0, 1].map(|place| order / 4_u32.pow(place) % 4);
         for step in steps {
             let info = server.service.info();
             assert_eq!(

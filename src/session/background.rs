@@ -108,6 +108,7 @@ pub(super) fn give_up(shared: &Shared, why: String) {
 
 /// To be called about once a second.
 pub(super) fn look_after(shared: &Shared, recording: &Recording) {
+    shared.ticks.look_after(clock::monotonic());
     recording.look_after();
     shared.ticks.look_after(clock::monotonic());
     recording.renew_python();
