@@ -8,6 +8,9 @@ pub const PYTHON_FRAMES: usize = 256;
 /// thread's frames.
 pub const PYTHON_THREADS: usize = 256;
 
+/// Taken shadow stacks at which a background session attaches to Python anew: three quarters of [`PYTHON_THREADS`], so that no thread is refused meanwhile.
+pub const RENEWED_STACKS: usize = PYTHON_THREADS * 3 / 4;
+
 /// Leaf-most native frames kept of one stack.
 pub const LEAF_FRAMES: usize = 256;
 
@@ -186,6 +189,18 @@ pub const THREAD_NODES: usize = 256;
 /// Times of a session, one for each frame and minute in which it was leaf-most, at 16 bytes each: 128 MB. A thread has some thousand in a minute, so a day of
 /// one thread fits. Beyond it a minute's new ones are booked at one frame that says so.
 pub const SESSION_TIMES: usize = 8_000_000;
+
+/// Default interval of the background profiler in milliseconds: 100 samples a second of an hour are plenty, for a quarter of the usual cost.
+pub const BACKGROUND_INTERVAL_MILLIS: u64 = 10;
+
+/// Most that Python's callbacks may take of a thread while the background profiler follows Python, in thousandths: nobody asked for it.
+pub const BACKGROUND_CALLBACK_PERMILLE: u64 = 5;
+
+/// How long they are watched before that is decided, in seconds: a plugin's busy second is no reason.
+pub const BACKGROUND_CALLBACK_SECONDS: u64 = 10;
+
+/// What one monitoring event costs, in nanoseconds: half of what a call and its return cost, by `./dev bench` (docs/performance.md).
+pub const CALLBACK_NANOS: u64 = 23;
 
 /// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
 pub const ENDLESS_MINUTES: u32 = 60;

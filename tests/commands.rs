@@ -334,6 +334,18 @@ fn info_says_how_far_python_frames_can_be_trusted() {
     assert!(audited(1, 0).ends_with("at most 37 calls deep, checked once."));
     assert!(audited(1_250, 0).ends_with("at most 37 calls deep, checked 1,250 times."));
     assert!(audited(1_250, 2).ends_with("checked 1,250 times, with a wrong function in 2 of them."));
+    let swapping = |names: &[&str]| {
+        info(|running| {
+            running.python.swapping_threads = names.len() as u64;
+            running.python.swapping = names.iter().map(|name| (*name).to_owned()).collect();
+        })
+    };
+    assert!(
+        swapping(&["MC_SERVER"]).ends_with("\n    1 thread swaps stacks (greenlets), native frames only: MC_SERVER.")
+    );
+    assert!(
+        swapping(&["one", "two"]).ends_with("\n    2 threads swap stacks (greenlets), native frames only: one, two.")
+    );
 }
 
 #[test]

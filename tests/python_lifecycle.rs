@@ -434,15 +434,19 @@ fn cycles() -> usize {
     wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(60)
 }
 
-fn many_sessions_leak_no_code_object() {
+fn many_sessions_leak_no_code_object_and_no_memory() {
     run(
         "before = references_of_busy()\nswitch = sys.getswitchinterval()\nsys.setswitchinterval(0.0002)\nbegin_threads()",
     );
-    for _ in 0..cycles() {
+    for cycle in 0..cycles() {
+        if cycle == cycles() / 3 {
+            run("warm = resident()");
+        }
         let attribution = try_attach().unwrap();
-        run("work()");
+        run("work()\nmade_anew(5, int)");
         detach(attribution);
     }
+    run("grown = resident() - warm\nprint('grown by', grown, 'bytes once warm')\nassert grown < 2 << 20, grown");
     run(
         "end_threads()\nsys.setswitchinterval(switch)\nassert references_of_busy() == before, (before, references_of_busy())",
     );
@@ -576,7 +580,7 @@ fn child() {
     what_an_audit_costs();
     run("late_plain()\nlate_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
     sessions_follow_each_other_on_busy_threads();
-    many_sessions_leak_no_code_object();
+    many_sessions_leak_no_code_object_and_no_memory();
 
     // An interpreter that ends under a session takes nothing with it, and is not waited for.
     let attribution = try_attach().unwrap();

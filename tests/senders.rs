@@ -223,6 +223,11 @@ struct Driven(*mut c_void);
 
 impl Driven {
     fn new(folder: &std::path::Path) -> Driven {
+        let settings = folder.join("config.toml");
+        if !settings.exists() {
+            // No session but those that are asked for.
+            std::fs::write(settings, "backgroundProfiler = false\n").unwrap();
+        }
         let plugin = init_endstone_plugin();
         assert!(!plugin.is_null());
         let at = |member: &str| {
@@ -430,7 +435,7 @@ fn everybody_is_answered_where_they_are() {
     assert!(SAID.lock().is_empty(), "{:?}", SAID.lock());
 
     // What is wrong with the owner's files is in the log. Without broadcast, results for somebody who has left are for the console alone.
-    let settings = "disableResponseBroadcast = true\nviewerUrl = 5\n";
+    let settings = "disableResponseBroadcast = true\nviewerUrl = 5\nbackgroundProfiler = false\n";
     std::fs::write(folder.path().join("config.toml"), settings).unwrap();
     std::fs::write(folder.path().join("activity.json"), "{").unwrap();
     let plugin = Driven::new(folder.path());

@@ -66,6 +66,13 @@ pub(super) fn stop_accepted(ended: Ended, to: Destination) -> Line {
             .text("Trying again to upload or save ")
             .value(counted(number as u64, "profile"))
             .text("."),
+        (Ended::Nothing, to) => line
+            .text("Making a profile of what the background profiler has; it goes on.")
+            .text(match to {
+                Destination::AsStarted => "",
+                Destination::File => " The profile will be saved to a file.",
+                Destination::Server => " The profile will be uploaded.",
+            }),
         (Ended::Upload, _) => line.text("Breaking the upload off. The profile will be saved to a file."),
     }
 }
@@ -73,7 +80,7 @@ pub(super) fn stop_accepted(ended: Ended, to: Destination) -> Line {
 pub(super) fn cancel_accepted(ended: Ended) -> Line {
     let line = Line::new();
     match ended {
-        Ended::Session => line.text("Stopping the profiler without saving anything."),
+        Ended::Session | Ended::Nothing => line.text("Stopping the profiler without saving anything."),
         Ended::Wait(number) => line
             .text("Throwing away ")
             .value(counted(number as u64, "profile"))
@@ -121,6 +128,10 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
                 ExportStep::Naming | ExportStep::Writing => line.bad("."),
             }
         }
+        Refusal::OnlyBackground => Line::new()
+            .bad("The profiler is not running but in the background, and goes on there. To switch that off, set ")
+            .value("backgroundProfiler = false")
+            .bad(" in plugins/spark/config.toml and restart the server."),
         Refusal::EndingAlready => Line::new().bad("The profiler is being stopped already."),
         Refusal::ServerThreadUnknown => {
             Line::new().bad("The server has not ticked yet. Try again when it has finished starting.")

@@ -25,6 +25,15 @@ pub(super) fn share(part: u64, whole: u64) -> String {
     format!("{} %", percent.min(100))
 }
 
+/// `0.31 %`, rounded; 0 % of nothing.
+pub(super) fn fine_share(part: u64, whole: u64) -> String {
+    let hundredths = (u128::from(part) * 20_000 + u128::from(whole)) / (u128::from(whole) * 2).max(1);
+    match hundredths {
+        0 => "0 %".to_owned(),
+        hundredths => format!("{}.{:02} %", hundredths / 100, hundredths % 100),
+    }
+}
+
 /// `45 s`, `2 min 5 s`, `3 h 4 min`.
 pub(super) fn duration(seconds: u64) -> String {
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
@@ -98,6 +107,15 @@ mod tests {
             (7, u64::MAX, "0 %"),
         ] {
             assert_eq!(share(part, whole), text);
+        }
+        for (part, whole, text) in [
+            (0, 0, "0 %"),
+            (1, 300_000, "0 %"),
+            (31, 10_000, "0.31 %"),
+            (1, 200, "0.50 %"),
+            (3, 2, "150.00 %"),
+        ] {
+            assert_eq!(fine_share(part, whole), text);
         }
     }
 

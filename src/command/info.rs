@@ -1,16 +1,20 @@
 //! What `/spark profiler info` shows.
 
 use super::answer::{START, STOP, name, reason, step};
-use super::figures::{count, counted, duration, interval, share};
+use super::figures::{count, counted, duration, fine_share, interval, share, size};
 use super::line::Line;
 use super::notice::slow_ticks;
 use crate::model::{PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics};
-use crate::session::{Requester, RunningInfo, SessionInfo};
+use crate::session::{BackgroundInfo, Requester, RunningInfo, SessionInfo};
 
 pub(super) fn info(info: &SessionInfo) -> Vec<Line> {
     let mut lines = match &info.running {
         Some(running) => session(running),
-        None => vec![without_session(info)],
+        None => {
+            let mut lines = vec![without_session(info)];
+            lines.extend(info.background.iter().flat_map(background));
+            lines
+        }
     };
     if info.unsaved > 0 {
         let waiting = format!("Not saved yet: {}", counted(info.unsaved as u64, "earlier profile"));
@@ -47,6 +51,34 @@ fn session(running: &RunningInfo) -> Vec<Line> {
     );
     lines.extend(losses(running));
     lines
+}
+
+/// What the background profiler has, and what it costs.
+fn background(info: &BackgroundInfo) -> [Line; 2] {
+    let python = match info.python {
+        PythonState::Active => ", with Python functions",
+        _ => "",
+    };
+    [
+        Line::continued()
+            .text("In the background: the last ")
+            .value(duration(info.kept_seconds))
+            .text(", one sample every ")
+            .value(interval(info.interval_micros))
+            .text(format!("{python} ("))
+            .value(counted(info.samples, "sample"))
+            .text(" so far). ")
+            .value(STOP)
+            .text(" makes a profile of it."),
+        Line::continued()
+            .text("It takes ")
+            .value(fine_share(info.own_nanos, info.elapsed_nanos))
+            .text(" of one core, ")
+            .value(fine_share(info.server_nanos, info.elapsed_nanos))
+            .text(" of the server thread's time, and ")
+            .value(size(info.bytes))
+            .text("."),
+    ]
 }
 
 /// One line when samples are further apart than asked for: one round in twenty, and by more than a twentieth on average.

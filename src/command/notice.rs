@@ -173,6 +173,14 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::BackgroundStopped(why) => {
+            Line::new().bad(format!("The background profiler is off: {}.", reason(why)))
+        }
+        Notice::BackgroundPythonOff { per_mille } => Line::new().bad(format!(
+            "The background profiler no longer follows Python functions: that took {}.{} % of a thread's time. Native profiling goes on.",
+            per_mille / 10,
+            per_mille % 10
+        )),
         Notice::PythonDoubted(frames) => Line::new().bad(format!(
             "{} in the profile did not run. A check has found them, and they are taken out; the profile says how often this happens.",
             counted(*frames, "Python function")

@@ -56,6 +56,9 @@ fn every_python_figure_has_its_place() {
     python.callback_failures = 18;
     python.stale_dropped = 19;
     python.unmatched_leaves = 20;
+    python.subinterpreters = 2;
+    python.swapping_threads = 9;
+    python.swapping = vec!["MC_SERVER".to_owned()];
     metadata.sampler.samples = 50;
     metadata.sampler.attributed = 30;
     metadata.sampler.python_snapshots = 41;
@@ -73,6 +76,7 @@ fn every_python_figure_has_its_place() {
         ("stacks truncated", 11),
         ("registration failures", 17),
         ("callback failures", 18),
+        ("subinterpreters, shown natively", 2),
         ("stale entries dropped", 19),
         ("leave events without entry", 20),
         ("shadow stack reads tried", 43),
@@ -89,6 +93,9 @@ fn every_python_figure_has_its_place() {
     ] {
         assert_eq!(python[name], figure, "{name}");
     }
+    let swapping = &python["threads that swap stacks, shown natively"];
+    assert_eq!(swapping["number"], 9);
+    assert_eq!(swapping["first of them"], serde_json::json!(["MC_SERVER"]));
     assert_eq!(python["backend"], "sys.monitoring (PEP 669)");
     let events: Vec<u64> = ["start", "resume", "throw", "return", "yield", "unwind"]
         .iter()

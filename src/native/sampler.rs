@@ -17,6 +17,7 @@ use super::threads::ThreadSelection;
 use crate::model::{Module, SamplerDiagnostics, ThreadKey};
 use crate::shadow::ShadowTable;
 use crate::sys::signal::{self, Installed, Restored};
+use crate::sys::task;
 use crate::sys::thread::{self, Worker};
 
 /// What to sample, and how often.
@@ -133,6 +134,12 @@ impl Sampler {
     /// The figures so far.
     pub fn figures(&self) -> SamplerDiagnostics {
         self.shared.figures.lock().clone()
+    }
+
+    /// CPU time that the sampler's thread has used, in nanoseconds; 0 once it has ended.
+    pub fn cpu_nanos(&self) -> u64 {
+        let tid = self.worker.as_ref().and_then(Worker::tid);
+        tid.and_then(task::cpu_nanos).unwrap_or(0)
     }
 
     /// Whether another library has replaced our handler. No sample is taken from then on; the session should end.

@@ -12,7 +12,7 @@ use crate::model::ThreadKey;
 const OTHERS: &str = "other threads that ended";
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct EndedThreads {
     profiles: Vec<ThreadProfile>,
     others: Option<ThreadProfile>,

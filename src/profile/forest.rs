@@ -24,7 +24,7 @@ use crate::limits::{SESSION_NODES, SESSION_TIMES, THREAD_NODES, TREE_NODES};
 use crate::model::{Retention, ThreadKey};
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Forest {
     retention: Retention,
     living: HashMap<ThreadKey, Ledger>,

@@ -16,7 +16,7 @@ use super::frame::FrameKey;
 use super::tree::{Room, Tree};
 
 /// One thread's tree and the stack that waits for its second half.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     tree: Tree,
     last: Vec<FrameKey>,

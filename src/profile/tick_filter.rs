@@ -81,7 +81,7 @@ impl Waiting {
 }
 
 /// A thread's last sample, and the slow tick that it was taken in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Last {
     path: Arc<[FrameKey]>,
     taken_at: MonotonicNanos,
@@ -89,7 +89,7 @@ struct Last {
 }
 
 /// See the module's text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TickFilter {
     threshold_nanos: u64,
     started_at: MonotonicNanos,

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::books::Books;
+use super::eras::CodeEras;
 use crate::journal::Feed;
 use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, TickFigures};
 use crate::native::SampleSource;
-use crate::profile::{MergeStats, Merger, ThreadProfile};
+use crate::profile::{MergeStats, Merger, Room, ThreadProfile};
+use crate::sys::task;
 use crate::sys::thread::{self, Worker};
 
 /// How long the thread waits for samples before it publishes its figures. Waking costs more than the work for a sample, so it works on many at a time.
@@ -28,6 +30,8 @@ pub(super) struct MergeFigures {
     pub(super) attributed: u64,
     /// What became of ticks, if only slow ones are kept.
     pub(super) ticks: Option<TickFigures>,
+    /// Room that the trees take.
+    pub(super) used: Room,
 }
 
 impl MergeFigures {
@@ -61,12 +65,25 @@ pub(super) struct Aggregated {
     pub(super) modules: Vec<Arc<Module>>,
     /// The oldest window that was kept.
     pub(super) first_window: u32,
+    /// What became of ticks, if only slow ones are kept.
+    pub(super) ticks: Option<TickFigures>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     figures: Mutex<MergeFigures>,
     result: Mutex<Option<Aggregated>>,
+    copy: Mutex<Copy>,
+    copied: Condvar,
+}
+
+/// A copy of what there is, while the thread goes on.
+#[derive(Debug, Default)]
+enum Copy {
+    #[default]
+    Unwanted,
+    Wanted,
+    Made(Box<Aggregated>),
 }
 
 /// The running thread.
@@ -81,11 +98,16 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(source: SampleSource, books: Books, feed: Option<Feed>) -> std::io::Result<Self> {
+    pub(super) fn start(
+        source: SampleSource,
+        books: Books,
+        eras: Arc<CodeEras>,
+        feed: Option<Feed>,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, books, feed, &shared)
+            move || run(source, books, &eras, feed, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -93,6 +115,25 @@ impl Aggregator {
     /// Figures up to now.
     pub(super) fn figures(&self) -> MergeFigures {
         *self.shared.figures.lock()
+    }
+
+    /// CPU time that the thread has used, in nanoseconds.
+    pub(super) fn cpu_nanos(&self) -> u64 {
+        self.worker.tid().and_then(task::cpu_nanos).unwrap_or(0)
+    }
+
+    /// A copy of what there is; the thread goes on. It looks for such wishes four times a second. `None` when it has ended.
+    pub(super) fn copy(&self) -> Option<Aggregated> {
+        let mut copy = self.shared.copy.lock();
+        *copy = Copy::Wanted;
+        loop {
+            match std::mem::take(&mut *copy) {
+                Copy::Made(made) => return Some(*made),
+                Copy::Wanted if !self.worker.is_finished() => *copy = Copy::Wanted,
+                Copy::Wanted | Copy::Unwanted => return None,
+            }
+            self.shared.copied.wait_for(&mut copy, DRAIN_WAIT);
+        }
     }
 
     /// Waits until it has taken what is still waiting. `None` when the thread panicked, with its trees. To be called once sampling has ended: that is
@@ -104,7 +145,8 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, mut books: Books, mut feed: Option<Feed>, shared: &Shared) {
+fn run(mut source: SampleSource, mut books: Books, eras: &CodeEras, mut feed: Option<Feed>, shared: &Shared) {
+    let mut moved = Vec::new();
     let mut merger = Merger::new();
     let mut figures = MergeFigures::default();
     let mut more = true;
@@ -115,7 +157,7 @@ fn run(mut source: SampleSource, mut books: Books, mut feed: Option<Feed>, share
             }
             let merged = merger.merge(sample);
             figures.count(sample, &merged.stats);
-            books.sample(sample, merged.path);
+            books.sample(sample, eras.path(sample.taken_at, merged.path, &mut moved));
         });
         let ended = source.take_ended();
         if let Some(feed) = &mut feed {
@@ -126,13 +168,25 @@ fn run(mut source: SampleSource, mut books: Books, mut feed: Option<Feed>, share
         }
         books.settle(ended);
         figures.ticks = books.tick_figures();
+        figures.used = books.used();
         *shared.figures.lock() = figures;
+        if matches!(*shared.copy.lock(), Copy::Wanted) {
+            let copy = Copy::Made(Box::new(close(books.clone(), &source)));
+            *shared.copy.lock() = copy;
+            shared.copied.notify_all();
+        }
     }
+    let result = close(books, &source);
+    shared.figures.lock().ticks = result.ticks;
+    *shared.result.lock() = Some(result);
+}
+
+fn close(books: Books, source: &SampleSource) -> Aggregated {
     let (threads, first_window, ticks) = books.close(|key| source.thread_name(key));
-    shared.figures.lock().ticks = ticks;
-    *shared.result.lock() = Some(Aggregated {
+    Aggregated {
         threads,
         modules: source.modules(),
         first_window,
-    });
+        ticks,
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::tick_watch::TickWatch;
 use crate::model::{MonotonicNanos, Retention, Sample, ThreadKey, TickFigures};
-use crate::profile::{Forest, FrameKey, ThreadProfile, TickFilter, WindowClock};
+use crate::profile::{Forest, FrameKey, Room, ThreadProfile, TickFilter, WindowClock};
 
 /// Ticks that are kept.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct OnlyTicks {
 }
 
 /// The trees of a session, and the samples that wait.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Books {
     forest: Forest,
     clock: WindowClock,
@@ -78,6 +78,11 @@ impl Books {
             }
             self.forest.end(key, name);
         }
+    }
+
+    /// Room that the trees take.
+    pub(super) fn used(&self) -> Room {
+        self.forest.used()
     }
 
     /// What became of ticks, if only some are kept.

@@ -73,6 +73,8 @@ pub enum Ended {
     Wait(usize),
     /// The upload of a finished profile.
     Upload,
+    /// Nothing: a profile is made of what the background profiler has, and that goes on.
+    Nothing,
 }
 
 /// Who gave a command. Enough to find them again later: no pointer to a sender is ever kept.
@@ -113,6 +115,8 @@ pub enum Refusal {
     NotRunning,
     /// The last session is being exported; what is being done for it.
     Exporting(ExportStep),
+    /// There is none to cancel but that in the background.
+    OnlyBackground,
     /// It was told to end already.
     EndingAlready,
     /// The server has not ticked yet, so its thread is not known.
@@ -152,6 +156,29 @@ pub struct SessionInfo {
     pub exporting: Option<ExportStep>,
     /// Finished profiles that could not be written yet.
     pub unsaved: usize,
+    /// The session in the background, while it runs.
+    pub background: Option<BackgroundInfo>,
+}
+
+/// The background profiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackgroundInfo {
+    /// Seconds that it can show.
+    pub kept_seconds: u64,
+    /// Samples with a stack since it began.
+    pub samples: u64,
+    /// Time between samples, in microseconds.
+    pub interval_micros: u64,
+    /// What Python frames it has.
+    pub python: PythonState,
+    /// Nanoseconds since it began.
+    pub elapsed_nanos: u64,
+    /// CPU time of its own threads in that time, in nanoseconds.
+    pub own_nanos: u64,
+    /// Time of the server thread that its samples took, in nanoseconds.
+    pub server_nanos: u64,
+    /// Memory of its call trees, about.
+    pub bytes: u64,
 }
 
 /// A session that runs.
@@ -342,6 +369,13 @@ pub enum Notice {
     Stopped(String),
     /// Python frames are no longer recorded; why, in a user's words.
     PythonLost(String),
+    /// The background profiler is off for this run; why, in a user's words.
+    BackgroundStopped(String),
+    /// The background profiler follows Python no more: its callbacks took so many thousandths of a thread.
+    BackgroundPythonOff {
+        /// Thousandths.
+        per_mille: u64,
+    },
     /// Audits found this many Python frames that did not run. They were taken out; samples since the audit before may show them.
     PythonDoubted(u64),
 }

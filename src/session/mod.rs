@@ -1,9 +1,11 @@
 //! One start..stop of the profiler.
 
 mod aggregator;
+mod background;
 mod books;
 mod control;
 mod environment;
+mod eras;
 mod health;
 mod interpreter;
 mod journaling;
@@ -24,8 +26,8 @@ mod worker;
 mod world;
 
 pub use control::{
-    Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
-    SessionInfo, StartRequest, StopRequest,
+    BackgroundInfo, Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester,
+    RunningInfo, SessionInfo, StartRequest, StopRequest,
 };
 pub use environment::{Environment, PluginInfo};
 pub use service::Service;

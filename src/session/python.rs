@@ -39,7 +39,7 @@ struct Shared {
 }
 
 /// Python attribution of one session, in whatever state it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PythonSide(Arc<Shared>);
 
 /// Why a session has no Python frames that ended while it still waited.
@@ -61,8 +61,7 @@ fn off(state: PythonState, version: &str) -> Side {
 
 impl PythonSide {
     /// None, because the owner does not want it.
-    pub(super) fn switched_off() -> Self {
-        let why = "switched off by pythonAttribution in config.toml";
+    pub(super) fn switched_off(why: &str) -> Self {
         PythonSide(Arc::new(Shared {
             side: Mutex::new(off(PythonState::Unsupported(why.to_owned()), "")),
             changed: Condvar::new(),
@@ -120,6 +119,15 @@ impl PythonSide {
                 ..PythonDiagnostics::default()
             },
             Side::On(attribution) => attribution.diagnostics(),
+        }
+    }
+
+    /// What code ids stand for, as far as it is known now.
+    pub(super) fn codes(&self) -> Vec<(CodeId, CodeInfo)> {
+        match &*self.0.side.lock() {
+            Side::Off(ended) => ended.codes.clone(),
+            Side::Attaching { .. } => Vec::new(),
+            Side::On(attribution) => attribution.codes(),
         }
     }
 

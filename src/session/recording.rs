@@ -13,21 +13,44 @@ use std::sync::Arc;
 use super::aggregator::{Aggregated, Aggregator};
 use super::books::{Books, OnlyTicks};
 use super::control::StartRequest;
+use super::eras::CodeEras;
 use super::python::PythonSide;
 use super::tick_watch::TickWatch;
 use crate::journal::Feed;
+use crate::limits;
 use crate::model::{
     CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, RecoveryFigures, Retention, SamplerDiagnostics,
     ThreadChoice, TickFigures, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
-use crate::profile::{MergeStats, WindowClock};
+use crate::profile::{MergeStats, Room, WindowClock};
 use crate::settings::Settings;
 use crate::shadow::ShadowTable;
 use crate::sys::clock;
 
-/// Whoever starts a session stops it: nothing is forgotten.
-const RETENTION: Retention = Retention::All;
+/// Why there is no Python in a session.
+const NO_PYTHON: &str = "switched off by pythonAttribution in config.toml";
+/// The same for a background session.
+const NO_BACKGROUND_PYTHON: &str =
+    "Python functions are not followed in the background (backgroundProfilerPython in config.toml)";
+
+/// Who a session is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// Somebody who has started it and will stop it: nothing is forgotten.
+    Asked,
+    /// Whoever asks later what the last hour was like.
+    Background,
+}
+
+impl Purpose {
+    fn retention(self) -> Retention {
+        match self {
+            Purpose::Asked => Retention::All,
+            Purpose::Background => Retention::Minutes(limits::ENDLESS_MINUTES),
+        }
+    }
+}
 
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +71,10 @@ pub(super) struct Figures {
     pub(super) merge: MergeStats,
     /// What became of ticks, if only slow ones are kept.
     pub(super) ticks: Option<TickFigures>,
+    /// Room that the trees take.
+    pub(super) used: Room,
+    /// CPU time of the sampler's and the aggregator's threads, in nanoseconds.
+    pub(super) own_cpu_nanos: u64,
 }
 
 /// What a session leaves behind.
@@ -86,11 +113,14 @@ struct Parts {
 #[derive(Debug)]
 pub(super) struct Recording {
     request: StartRequest,
+    purpose: Purpose,
     server_thread: Tid,
     clock: WindowClock,
     started_at: MonotonicNanos,
     parts: Mutex<Parts>,
-    python: PythonSide,
+    python: Mutex<PythonSide>,
+    /// Of the attachments to Python.
+    eras: Arc<CodeEras>,
     watch: Arc<TickWatch>,
     /// Whether the session began before the interpreter had answered.
     python_was_awaited: bool,
@@ -105,16 +135,19 @@ impl Recording {
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
     pub(super) fn begin(
         request: StartRequest,
+        purpose: Purpose,
         server_thread: Tid,
         settings: &Settings,
         watch: &Arc<TickWatch>,
         feed: Option<Feed>,
     ) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
-        let python = if settings.python_attribution {
-            PythonSide::attach(table)
-        } else {
-            PythonSide::switched_off()
+        let python = match purpose {
+            _ if !settings.python_attribution => PythonSide::switched_off(NO_PYTHON),
+            Purpose::Background if !settings.background_profiler_python => {
+                PythonSide::switched_off(NO_BACKGROUND_PYTHON)
+            }
+            Purpose::Asked | Purpose::Background => PythonSide::attach(table),
         };
         let started_at = clock::monotonic();
         let window_clock = WindowClock::new(started_at, clock::wall());
@@ -149,8 +182,9 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        let books = Books::new(window_clock, RETENTION, only);
-        let aggregator = match Aggregator::start(source, books, feed) {
+        let books = Books::new(window_clock, purpose.retention(), only);
+        let eras = Arc::<CodeEras>::default();
+        let aggregator = match Aggregator::start(source, books, Arc::clone(&eras), feed) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
@@ -161,6 +195,7 @@ impl Recording {
         };
         Ok(Recording {
             request,
+            purpose,
             server_thread,
             clock: window_clock,
             started_at,
@@ -170,11 +205,32 @@ impl Recording {
                 last: Figures::default(),
             }),
             python_was_awaited: python.diagnostics().state == PythonState::Attaching,
-            python,
+            python: Mutex::new(python),
+            eras,
             watch: Arc::clone(watch),
             python_loss_told: Mutex::new(false),
             python_doubt_told: Mutex::new(false),
         })
+    }
+
+    fn python(&self) -> PythonSide {
+        self.python.lock().clone()
+    }
+
+    /// Attaches to Python anew if most shadow stacks are taken: a thread keeps its own until an attachment ends, also when the thread has ended. Waits for the interpreter as
+    /// at the start. What was found stays, under the names it has.
+    pub(super) fn renew_python(&self) {
+        let python = self.python();
+        let before = python.diagnostics();
+        if before.state != PythonState::Active || (before.threads as usize) < limits::RENEWED_STACKS {
+            return;
+        }
+        let table = ShadowTable::global();
+        // While callbacks go, the stacks are no longer what runs.
+        table.distrust();
+        let ended = python.end();
+        self.eras.end(clock::monotonic(), ended.codes);
+        *self.python.lock() = PythonSide::attach(table);
     }
 
     /// What was asked for.
@@ -189,12 +245,22 @@ impl Recording {
 
     /// Which of them are kept.
     pub(super) fn retention(&self) -> Retention {
-        RETENTION
+        self.purpose.retention()
+    }
+
+    /// Nanoseconds since the start.
+    pub(super) fn elapsed_nanos(&self) -> u64 {
+        clock::monotonic().since(self.started_at)
     }
 
     /// Whole seconds since the start.
     pub(super) fn elapsed_seconds(&self) -> u64 {
-        clock::monotonic().since(self.started_at) / 1_000_000_000
+        self.elapsed_nanos() / 1_000_000_000
+    }
+
+    /// Lets Python go; sampling goes on, and what was found stays.
+    pub(super) fn end_python(&self) {
+        self.python().end();
     }
 
     /// Time until the session is to end by itself, if it is.
@@ -211,7 +277,7 @@ impl Recording {
 
     /// Why Python frames are no longer recorded, the first time it is asked after that happened.
     pub(super) fn python_loss_to_tell(&self) -> Option<String> {
-        let why = match self.python.diagnostics().state {
+        let why = match self.python().diagnostics().state {
             PythonState::Degraded(why) => why,
             // It was promised at the start.
             PythonState::Unsupported(why) if self.python_was_awaited => why,
@@ -223,12 +289,12 @@ impl Recording {
 
     /// To be called about once a second: see [`PythonSide::look_after`].
     pub(super) fn look_after(&self) {
-        self.python.look_after();
+        self.python().look_after();
     }
 
     /// How many Python frames were wrong, the first time it is asked after an audit found some.
     pub(super) fn python_doubt_to_tell(&self) -> Option<u64> {
-        let audits = self.python.diagnostics().audits;
+        let audits = self.python().diagnostics().audits;
         if audits.disagreed == 0 {
             return None;
         }
@@ -255,15 +321,35 @@ impl Recording {
         merged.complete(&mut diagnostics);
         Figures {
             sampler: diagnostics,
-            python: self.python.diagnostics(),
+            python: self.python().diagnostics(),
             merge: merged.merge,
             ticks: merged.ticks,
+            used: merged.used,
+            own_cpu_nanos: sampler.cpu_nanos() + aggregator.cpu_nanos(),
         }
+    }
+
+    /// All that it has found so far; it goes on. `None` when it is being ended.
+    pub(super) fn copy(&self) -> Option<Recorded> {
+        let parts = self.parts.lock();
+        let aggregated = parts.aggregator.as_ref()?.copy()?;
+        let figures = self.figures_of(&parts);
+        Some(Recorded {
+            request: self.request.clone(),
+            clock: self.clock,
+            started_at: self.started_at,
+            ended_at: clock::monotonic(),
+            server_thread: self.server_thread,
+            figures,
+            aggregated: Some(aggregated),
+            codes: self.eras.all(self.python().codes()),
+            recovered: None,
+        })
     }
 
     /// Lets Python go from the calling thread if nobody else could, see [`PythonSide::end_if_lock_is_held_here`].
     pub(super) fn release_python_here(&self) {
-        self.python.end_if_lock_is_held_here();
+        self.python().end_if_lock_is_held_here();
     }
 
     /// Ends sampling and puts everything back as it was. The second call returns an empty result.
@@ -283,7 +369,7 @@ impl Recording {
             aggregated
         });
         self.watch.end();
-        let python = self.python.end();
+        let python = self.python().end();
         last.python = python.diagnostics;
         parts.last = last.clone();
         Recorded {
@@ -294,7 +380,7 @@ impl Recording {
             server_thread: self.server_thread,
             figures: last,
             aggregated,
-            codes: python.codes,
+            codes: self.eras.all(python.codes),
             recovered: None,
         }
     }

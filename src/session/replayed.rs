@@ -198,11 +198,13 @@ impl Begun {
                 },
                 merge: MergeStats::default(),
                 ticks: None,
+                ..Figures::default()
             },
             aggregated: Some(Aggregated {
                 threads,
                 modules: self.modules,
                 first_window,
+                ticks: None,
             }),
             codes: Vec::new(),
             recovered: Some(recovered),

@@ -33,13 +33,26 @@ pub(super) fn make(
     settings: &Settings,
     comment: Option<String>,
 ) -> Unsaved {
-    let ended =
-        WallMillis(recorded.clock.wall_start(0).0 + (recorded.ended_at.since(recorded.started_at) / 1_000_000) as i64);
+    let millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;
+    let ended = WallMillis(recorded.clock.wall_start(0).0 + millis as i64);
+    // A session that keeps only its last hour has forgotten all before.
+    let first = recorded
+        .aggregated
+        .as_ref()
+        .map_or(0, |aggregated| aggregated.first_window);
+    let started = recorded.clock.wall_start(first);
     let samples = recorded.figures.sampler.samples;
-    let seconds = recorded.ended_at.since(recorded.started_at) / 1_000_000_000;
+    let seconds = u64::try_from((ended.0 - started.0) / 1_000).unwrap_or(0);
+    let ticks = match first {
+        0 => known.ticks.total,
+        first => {
+            let kept = known.ticks.windows.iter().filter(|(window, _)| *window >= first);
+            kept.map(|(_, stats)| u64::from(stats.ticks)).sum()
+        }
+    };
     let user = recorded.request.requested_by.display_name();
     let for_file = recorded.request.save_to_file;
-    let metadata = metadata(&recorded, ended, known.ticks.total, environment, server, comment);
+    let metadata = metadata(&recorded, (started, ended), ticks, environment, server, comment);
     let snapshot = snapshot(recorded, known.ticks.windows, &known.counts);
     let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
     let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
@@ -110,7 +123,7 @@ pub(super) fn save(folder: &Path, unsaved: Unsaved, kind: Kind, settings: &Setti
 
 fn metadata(
     recorded: &Recorded,
-    ended: WallMillis,
+    (started, ended): (WallMillis, WallMillis),
     ticks: u64,
     environment: &Environment,
     server: ServerReport,
@@ -118,7 +131,7 @@ fn metadata(
 ) -> ProfileMetadata {
     ProfileMetadata {
         creator: creator(&recorded.request.requested_by),
-        started: recorded.clock.wall_start(0),
+        started,
         ended,
         interval_micros: recorded.request.interval_micros,
         ticks,

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::background::{self, Background};
 use super::control::{
     Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
     SessionInfo, StartRequest, StopRequest,
@@ -49,6 +50,8 @@ pub(super) enum Order {
     Start(StartRequest),
     Stop(StopRequest),
     Cancel(Requester),
+    /// Nothing but what there is to do when nothing is asked for: the background profiler.
+    Background,
 }
 
 /// Where the state machine stands.
@@ -105,6 +108,7 @@ pub(super) struct State {
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
+    pub(super) background: Background,
     pub(super) health_is_made: bool,
 }
 
@@ -189,6 +193,25 @@ impl Service {
         {
             self.shared.send(&to, Notice::Monitor(event));
         }
+        if self.shared.settings.background_profiler {
+            self.order_background();
+        }
+    }
+
+    /// Orders the background profiler in the first tick.
+    fn order_background(&self) {
+        // The worker may hold it at this moment; the next tick will do.
+        let Some(mut state) = self.shared.state.try_lock() else {
+            return;
+        };
+        if state.background.was_ordered || state.shutting_down {
+            return;
+        }
+        state.background.was_ordered = true;
+        if let Err(Refusal::NoThread(why)) = self.order(&mut state, Order::Background) {
+            drop(state);
+            self.shared.send(&Requester::Console, Notice::BackgroundStopped(why));
+        }
     }
 
     /// Begins to make profiles of what crashes have left, on a thread of its own. What comes of it is told as ever.
@@ -258,7 +281,7 @@ impl Service {
             }
             match &state.phase {
                 Phase::Running(recording) => Some(Arc::clone(recording)),
-                _ => None,
+                _ => state.background.recording.clone(),
             }
         };
         if let Some(recording) = recording {
@@ -280,12 +303,17 @@ impl Service {
 
     /// Leaves an order that ends something: the session, or the wait of a profile that could not be written.
     fn end(&self, state: &mut State, order: Order) -> Result<Ended, Refusal> {
+        let in_background = state.background.recording.is_some();
         let ended = match &state.phase {
+            Phase::Idle if state.unsaved.is_empty() => Ended::Nothing,
             Phase::Idle => Ended::Wait(state.unsaved.len()),
             _ => Ended::Session,
         };
         match &state.phase {
-            Phase::Idle if state.unsaved.is_empty() => Err(Refusal::NotRunning),
+            Phase::Idle if state.unsaved.is_empty() && !in_background => Err(Refusal::NotRunning),
+            Phase::Idle if state.unsaved.is_empty() && matches!(order, Order::Cancel(_)) => {
+                Err(Refusal::OnlyBackground)
+            }
             Phase::Ending(ending) => Err(Refusal::Exporting(ending.step())),
             _ if state.ends_already() => Err(Refusal::EndingAlready),
             Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order).map(|()| ended),
@@ -386,7 +414,7 @@ impl Control for Service {
     }
 
     fn info(&self) -> SessionInfo {
-        let (recording, info) = {
+        let (recording, in_background, info) = {
             let state = self.shared.state.lock();
             let recording = match &state.phase {
                 Phase::Running(recording) => Some(Arc::clone(recording)),
@@ -400,8 +428,9 @@ impl Control for Service {
                     _ => None,
                 },
                 unsaved: state.unsaved.len(),
+                background: None,
             };
-            (recording, info)
+            (recording, state.background.recording.clone(), info)
         };
         let running = recording.as_ref().and_then(|recording| running_info(recording));
         SessionInfo {
@@ -410,6 +439,7 @@ impl Control for Service {
                 .exporting
                 .or((recording.is_some() && running.is_none()).then_some(ExportStep::Naming)),
             running,
+            background: in_background.and_then(|recording| background::info(&recording)),
             ..info
         }
     }

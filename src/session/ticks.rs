@@ -32,7 +32,7 @@ pub(super) struct Ticks {
     pub(super) windows: Vec<(u32, WindowStats)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Recording {
     clock: WindowClock,
     retention: Retention,
@@ -76,9 +76,18 @@ impl TickWindows {
         }
     }
 
+    /// The ticks so far.
+    pub(super) fn copy(&self, now: MonotonicNanos) -> Ticks {
+        self.ticks(self.recording.lock().clone(), now)
+    }
+
     /// Ends it.
     pub(super) fn end(&self, now: MonotonicNanos) -> Ticks {
-        let Some(mut recording) = self.recording.lock().take() else {
+        self.ticks(self.recording.lock().take(), now)
+    }
+
+    fn ticks(&self, recording: Option<Recording>, now: MonotonicNanos) -> Ticks {
+        let Some(mut recording) = recording else {
             return Ticks::default();
         };
         recording.take_down(now, 0, &self.statistics);

@@ -4,8 +4,9 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::background;
 use super::control::{Destination, Notice, Requester, StartRequest, StopRequest};
-use super::recording::Recording;
+use super::recording::{Purpose, Recorded, Recording};
 use super::report::{self, Windows};
 use super::server::Inquiry;
 use super::service::{Ending, Order, Phase, Shared};
@@ -26,6 +27,9 @@ const PANICKED: &str = "an internal error of the profiler; the server is not aff
 const DISPLACED: &str =
     "another library has taken over the SIGPROF signal, so no more samples can be taken; what was sampled is saved";
 
+/// The same for the background profiler.
+const DISPLACED_BACKGROUND: &str = "another library has taken over the SIGPROF signal, so no more samples can be taken";
+
 /// Why the worker woke.
 enum Wake {
     Order(Order),
@@ -34,7 +38,10 @@ enum Wake {
     PythonLost(Requester, String),
     PythonDoubted(Requester, u64),
     NoJournal(Requester, String),
+    Background(Arc<Recording>),
+    BackgroundDisplaced,
     ShutDown,
+    BackgroundShutDown,
     NothingLeft,
 }
 
@@ -52,6 +59,7 @@ pub(super) fn run(shared: &Shared) {
             state.orders.clear();
             state.interrupt = None;
             state.has_worker = false;
+            state.background.recording = None;
             by
         };
         shared.ticks.end(clock::monotonic());
@@ -64,7 +72,12 @@ pub(super) fn run(shared: &Shared) {
 
 fn work(shared: &Shared) {
     loop {
+        background::begin(shared);
         match next(shared) {
+            Wake::Order(Order::Background) => {}
+            Wake::Background(recording) => background::look_after(shared, &recording),
+            Wake::BackgroundDisplaced => background::give_up(shared, DISPLACED_BACKGROUND.to_owned()),
+            Wake::BackgroundShutDown => background::end(shared),
             Wake::Order(Order::Start(request)) => start(shared, request),
             Wake::Order(Order::Stop(request)) => stop(shared, &request),
             Wake::Order(Order::Cancel(by)) => cancel(shared, &by),
@@ -100,8 +113,21 @@ fn next(shared: &Shared) -> Wake {
             return Wake::Order(order);
         }
         let Phase::Running(recording) = &state.phase else {
-            state.has_worker = false;
-            return Wake::NothingLeft;
+            let Some(recording) = state.background.recording.clone() else {
+                state.has_worker = false;
+                return Wake::NothingLeft;
+            };
+            if state.shutting_down {
+                return Wake::BackgroundShutDown;
+            }
+            if recording.is_displaced() {
+                return Wake::BackgroundDisplaced;
+            }
+            shared.wake.wait_for(&mut state, LOOK_AFTER);
+            if state.orders.is_empty() && !state.shutting_down {
+                return Wake::Background(recording);
+            }
+            continue;
         };
         if state.shutting_down {
             return Wake::ShutDown;
@@ -135,10 +161,18 @@ fn start(shared: &Shared, request: StartRequest) {
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
         return;
     };
+    background::end(shared);
     let feed = shared
         .journaling
         .begin(&request, server_thread, &shared.environment.lock().clone());
-    match Recording::begin(request, server_thread, &shared.settings, &shared.watch, feed) {
+    match Recording::begin(
+        request,
+        Purpose::Asked,
+        server_thread,
+        &shared.settings,
+        &shared.watch,
+        feed,
+    ) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -162,6 +196,8 @@ fn start(shared: &Shared, request: StartRequest) {
 /// What there is to end.
 enum ToEnd {
     Session(Arc<Recording>),
+    /// Nothing: it goes on.
+    Background(Arc<Recording>),
     Unsaved,
 }
 
@@ -170,11 +206,33 @@ fn take(shared: &Shared) -> Option<ToEnd> {
     let mut state = shared.state.lock();
     let ending = match std::mem::take(&mut state.phase) {
         Phase::Running(recording) => ToEnd::Session(recording),
-        _ if state.unsaved.is_empty() => return None,
-        _ => ToEnd::Unsaved,
+        _ if !state.unsaved.is_empty() => ToEnd::Unsaved,
+        _ => ToEnd::Background(state.background.recording.clone()?),
     };
     state.phase = Phase::Ending(Ending::Naming);
     Some(ending)
+}
+
+/// Makes a profile, and says what is to be said of it.
+fn make(shared: &Shared, request: &StopRequest, recorded: Recorded, windows: Windows, inquiry: Inquiry) -> Unsaved {
+    let by = &request.requested_by;
+    shared.send(
+        by,
+        Notice::Exporting {
+            samples: recorded.figures.sampler.samples,
+        },
+    );
+    if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks) {
+        shared.send(by, Notice::SlowTicks { over_millis, ticks });
+    }
+    let environment = shared.environment.lock().clone();
+    let server = inquiry.end(shared);
+    let comment = request.comment.clone();
+    let made = report::make(recorded, windows, &environment, server, &shared.settings, comment);
+    if made.folded > 0 {
+        shared.send(by, Notice::Folded { frames: made.folded });
+    }
+    made
 }
 
 fn stop(shared: &Shared, request: &StopRequest) {
@@ -184,38 +242,31 @@ fn stop(shared: &Shared, request: &StopRequest) {
             // Asked before anything else: the answers need some ticks.
             let inquiry = Inquiry::begin(shared);
             let recorded = recording.finish();
-            let ticks = shared.ticks.end(recorded.ended_at);
-            let counts = shared.world.end();
+            let windows = Windows {
+                ticks: shared.ticks.end(recorded.ended_at),
+                counts: shared.world.end(),
+            };
             // Without trees (a bug of ours) the journal has more to tell than the profile: it is left for the next start.
             let journal = shared.journaling.take().filter(|_| recorded.aggregated.is_some());
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
             }
-            shared.send(
-                by,
-                Notice::Exporting {
-                    samples: recorded.figures.sampler.samples,
-                },
-            );
-            if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks)
-            {
-                shared.send(by, Notice::SlowTicks { over_millis, ticks });
-            }
-            let environment = shared.environment.lock().clone();
-            let server = inquiry.end(shared);
-            let mut made = report::make(
-                recorded,
-                Windows { ticks, counts },
-                &environment,
-                server,
-                &shared.settings,
-                request.comment.clone(),
-            );
-            if made.folded > 0 {
-                shared.send(by, Notice::Folded { frames: made.folded });
-            }
+            let mut made = make(shared, request, recorded, windows, inquiry);
             made.journal = journal.map(Box::new);
             Some(made)
+        }
+        Some(ToEnd::Background(recording)) => {
+            let inquiry = Inquiry::begin(shared);
+            let Some(mut recorded) = recording.copy() else {
+                shared.state.lock().phase = Phase::Idle;
+                return;
+            };
+            recorded.request.requested_by = by.clone();
+            let windows = Windows {
+                ticks: shared.ticks.copy(recorded.ended_at),
+                counts: shared.world.counts(),
+            };
+            Some(make(shared, request, recorded, windows, inquiry))
         }
         Some(ToEnd::Unsaved) => None,
         None => return,
@@ -360,6 +411,11 @@ fn cancel(shared: &Shared, by: &Requester) {
         Some(ToEnd::Unsaved) => {
             let waiting = std::mem::take(&mut shared.state.lock().unsaved);
             waiting.into_iter().for_each(|mut profile| profile.discard_journal());
+        }
+        // What was to be cancelled has never begun.
+        Some(ToEnd::Background(_)) => {
+            shared.state.lock().phase = Phase::Idle;
+            return;
         }
         None => return,
     }

@@ -124,6 +124,13 @@ impl WorldDesk {
         });
     }
 
+    /// The counts so far, by window.
+    pub(super) fn counts(&self) -> Vec<(u32, WorldCounts)> {
+        let state = self.state.lock();
+        let counting = state.counting.as_ref();
+        counting.map_or_else(Vec::new, |counting| counting.windows.iter().copied().collect())
+    }
+
     /// Ends it, and gives the counts by window.
     pub(super) fn end(&self) -> Vec<(u32, WorldCounts)> {
         let counting = self.state.lock().counting.take();

@@ -27,6 +27,12 @@ pub struct Settings {
     pub debug_folder: PathBuf,
     /// Most room for saved profiles, in MiB.
     pub profile_folder_mebibytes: u64,
+    /// Sample all the time.
+    pub background_profiler: bool,
+    /// How often, in milliseconds between samples.
+    pub background_profiler_interval: u64,
+    /// Follow Python functions then, too.
+    pub background_profiler_python: bool,
 }
 
 impl Default for Settings {
@@ -40,6 +46,9 @@ impl Default for Settings {
             // Where Linux distributions keep them.
             debug_folder: PathBuf::from("/usr/lib/debug"),
             profile_folder_mebibytes: limits::PROFILE_FOLDER_BYTES >> 20,
+            background_profiler: true,
+            background_profiler_interval: limits::BACKGROUND_INTERVAL_MILLIS,
+            background_profiler_python: false,
         }
     }
 }
@@ -101,10 +110,29 @@ pub(super) const KEYS: &[Key] = &[
         }),
         comment: "Room for saved profiles, in MiB (16 to 1048576). When a new one is saved the oldest go.",
     },
+    Key {
+        name: "backgroundProfiler",
+        kind: Kind::Truth(|settings| &mut settings.background_profiler),
+        comment: "Sample the server thread all the time and keep the last hour, so that \"profiler stop\" shows lag that is over already. /spark profiler info says what it costs.",
+    },
+    Key {
+        name: "backgroundProfilerInterval",
+        kind: Kind::Whole(BACKGROUND_INTERVAL_MILLIS, |settings| {
+            &mut settings.background_profiler_interval
+        }),
+        comment: "Milliseconds between two of its samples (1 to 1000).",
+    },
+    Key {
+        name: "backgroundProfilerPython",
+        kind: Kind::Truth(|settings| &mut settings.background_profiler_python),
+        comment: "Follow Python functions in it, too. Each of their calls then costs some 45 nanoseconds more, whatever the interval; it is switched off where that is more than 0.5 % of the server thread.",
+    },
 ];
 
 const PROFILE_FOLDER_MEBIBYTES: RangeInclusive<u64> =
     limits::MIN_PROFILE_FOLDER_MEBIBYTES..=limits::MAX_PROFILE_FOLDER_MEBIBYTES;
+
+const BACKGROUND_INTERVAL_MILLIS: RangeInclusive<u64> = 1..=limits::MAX_INTERVAL_MICROS / 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -119,7 +147,10 @@ mod tests {
                     pythonAttribution = \"off\"\n\
                     recovery = \"off\"\n\
                     debugFolder = \"/opt/debug\"\n\
-                    profileFolderMebibytes = 64 # small\n";
+                    profileFolderMebibytes = 64 # small\n\
+                    backgroundProfiler = false\n\
+                    backgroundProfilerInterval = 25\n\
+                    backgroundProfilerPython = true\n";
         let (settings, problems) = read(text);
         assert_eq!(problems, []);
         // All fields by name: a new one has to be added here.
@@ -131,6 +162,9 @@ mod tests {
             recovery,
             debug_folder,
             profile_folder_mebibytes,
+            background_profiler,
+            background_profiler_interval,
+            background_profiler_python,
         } = settings;
         assert_eq!(viewer.page("k"), "https://viewer.example/k");
         assert_eq!(bytebin.page("post"), "http://localhost:8080/x/post");
@@ -139,6 +173,9 @@ mod tests {
         assert!(!recovery);
         assert_eq!(debug_folder, PathBuf::from("/opt/debug"));
         assert_eq!(profile_folder_mebibytes, 64);
+        assert!(!background_profiler);
+        assert_eq!(background_profiler_interval, 25);
+        assert!(background_profiler_python);
         for key in KEYS {
             assert!(text.contains(key.name), "{} has no test", key.name);
         }

@@ -51,7 +51,8 @@ functions! {
     fn PyEval_GetFrame() -> Object;
     fn PyFrame_GetBack(Object) -> Object;
     fn PyFrame_GetCode(Object) -> Object;
-    fn PyFrame_GetLineNumber(Object) -> c_int;
+    fn PyFrame_GetLasti(Object) -> c_int;
+    fn PyBytes_AsString(Object) -> *const c_char;
     fn Py_IncRef(Object);
     fn Py_DecRef(Object);
 }
@@ -202,12 +203,12 @@ impl Interpreter {
     /// Qualified names and first lines of the running Python functions, outermost first.
     #[allow(dead_code)]
     pub fn true_frames(&self) -> Vec<(String, u32)> {
-        let frames = self.true_frames_and_lines();
+        let frames = self.true_frames_and_instructions();
         frames.into_iter().map(|(name, first, _)| (name, first)).collect()
     }
 
-    /// The same with the line that each function has come to.
-    pub fn true_frames_and_lines(&self) -> Vec<(String, u32, u32)> {
+    /// The same with the number of the instruction that each function is at, without instrumentation and specialisation.
+    pub fn true_frames_and_instructions(&self) -> Vec<(String, u32, u8)> {
         let mut names = Vec::new();
         // SAFETY: the lock is held; the first frame is borrowed, the others are new references.
         unsafe {
@@ -217,14 +218,17 @@ impl Interpreter {
                 let code = (self.PyFrame_GetCode)(frame);
                 let name = (self.PyObject_GetAttrString)(code, c"co_qualname".as_ptr());
                 let line = (self.PyObject_GetAttrString)(code, c"co_firstlineno".as_ptr());
+                let instructions = (self.PyObject_GetAttrString)(code, c"co_code".as_ptr());
+                let at = usize::try_from((self.PyFrame_GetLasti)(frame)).unwrap();
                 names.push((
                     std::ffi::CStr::from_ptr((self.PyUnicode_AsUTF8)(name))
                         .to_str()
                         .unwrap()
                         .to_owned(),
                     (self.PyLong_AsLong)(line) as u32,
-                    (self.PyFrame_GetLineNumber)(frame) as u32,
+                    (self.PyBytes_AsString)(instructions).add(at).read() as u8,
                 ));
+                (self.Py_DecRef)(instructions);
                 (self.Py_DecRef)(line);
                 (self.Py_DecRef)(name);
                 (self.Py_DecRef)(code);

@@ -1,12 +1,14 @@
 //! What a server's owner sees, on the stand-in server with Endstone's released runtime: commands typed into the console, answers read from it, profiles read
 //! from the disk. One server at a time: the tests measure shares.
 
+mod background;
 #[path = "../bytebin/mod.rs"]
 mod bytebin;
 #[path = "../command_lines/mod.rs"]
 mod command_lines;
 mod commands;
 mod console;
+mod greenlets;
 #[path = "../journal/independent.rs"]
 mod independent;
 mod lifecycle;

@@ -8,7 +8,7 @@ fn server_with(bytebin: &Bytebin) -> Server {
     let lab = lab();
     let python = lab.default_python().unwrap();
     let settings = format!(
-        "bytebinUrl = \"{}\"\nviewerUrl = \"http://localhost:3000\"\n",
+        "bytebinUrl = \"{}\"\nviewerUrl = \"http://localhost:3000\"\nbackgroundProfiler = false\n",
         bytebin.url
     );
     lab.server(&python)
@@ -120,7 +120,7 @@ fn wrong_settings_are_told_in_the_log_and_the_file_is_left_alone() {
     let _alone = alone();
     let lab = lab();
     let python = lab.default_python().unwrap();
-    let own = "# mine\npythonAttribution = \"off\"\nbytebinUrl = \"http://example.org\"\nviewerURL = 1\n";
+    let own = "# mine\npythonAttribution = \"off\"\nbytebinUrl = \"http://example.org\"\nviewerURL = 1\nbackgroundProfiler = false\n";
     let mut server = lab
         .server(&python)
         .file("plugins/spark/config.toml", own)

@@ -34,23 +34,41 @@ impl Server {
     }
 
     pub fn in_folder(bytebin_url: &str, folder: tempfile::TempDir) -> Server {
+        // The background profiler is not what most of these tests are about.
+        let mut server = Server::made(bytebin_url, folder, |settings| settings.background_profiler = false);
+        server.tick();
+        server
+    }
+
+    /// One whose background profiler is on.
+    pub fn with_background(bytebin_url: &str) -> Server {
+        let mut server = Server::prepared(bytebin_url, |settings| settings.background_profiler = true);
+        server.tick();
+        server
+    }
+
+    /// One that has not ticked yet.
+    pub fn prepared(bytebin_url: &str, change: impl FnOnce(&mut Settings)) -> Server {
+        Server::made(bytebin_url, tempfile::tempdir().unwrap(), change)
+    }
+
+    fn made(bytebin_url: &str, folder: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Server {
         let alone = ONE_SESSION.lock();
-        let settings = Settings {
+        let mut settings = Settings {
             bytebin: WebAddress::parse(bytebin_url).unwrap(),
             viewer: WebAddress::parse("http://localhost:9/viewer").unwrap(),
             ..Settings::default()
         };
+        change(&mut settings);
         let path = folder.path().join("plugins/spark");
         let past = ActivityLog::empty(path.clone());
-        let mut server = Server {
+        Server {
             _alone: alone,
             folder,
             service: Service::new(path, settings, past),
             said: Vec::new(),
             longest: Duration::ZERO,
-        };
-        server.tick();
-        server
+        }
     }
 
     /// One tick: what the plugin does in it, measured, then a short rest.
@@ -93,8 +111,8 @@ impl Server {
         }
     }
 
-    pub fn start(&mut self) {
-        let request = StartRequest {
+    pub fn try_start(&self) -> Result<(), Refusal> {
+        self.service.start(StartRequest {
             interval_micros: 1_000,
             timeout_seconds: None,
             threads: ThreadChoice::Server,
@@ -104,8 +122,11 @@ impl Server {
             save_to_file: false,
             comment: None,
             requested_by: Requester::Console,
-        };
-        self.service.start(request).unwrap();
+        })
+    }
+
+    pub fn start(&mut self) {
+        self.try_start().unwrap();
         self.until(|notice| matches!(notice, Notice::Started { .. }));
         for _ in 0..10 {
             self.tick();

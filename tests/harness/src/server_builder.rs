@@ -13,8 +13,9 @@ use std::process::Stdio;
 /// Where the profiler finds its settings.
 const SETTINGS: &str = "plugins/spark/config.toml";
 
-/// For servers of tests: nothing is ever uploaded to the real server. Nobody listens on this port.
-const NO_UPLOADS: &str = "bytebinUrl = \"http://127.0.0.1:9\"\n";
+/// For servers of tests: nothing is ever uploaded to the real server (nobody listens on this port), and there is no session but those that a test starts: tests of
+/// the background profiler bring settings of their own.
+const FOR_TESTS: &str = "bytebinUrl = \"http://127.0.0.1:9\"\nbackgroundProfiler = false\n";
 
 /// A server that is being put together.
 #[derive(Debug)]
@@ -114,7 +115,7 @@ impl<'a> ServerBuilder<'a> {
             }
         };
         if temporary.is_some() && !self.files.iter().any(|(path, _)| path == Path::new(SETTINGS)) {
-            write_files(&dir, &[(PathBuf::from(SETTINGS), NO_UPLOADS.to_owned())])?;
+            write_files(&dir, &[(PathBuf::from(SETTINGS), FOR_TESTS.to_owned())])?;
         }
         write_files(&dir, &self.files)?;
         if self.profiler {

@@ -34,41 +34,42 @@ impl Vtables {
         self.types.class(name).ok_or(HostError::NoClass(name.to_owned()))
     }
 
-    /// Names of all functions by slot, those of the bases that share the vtable included. Destructors have none.
-    fn slots(&self, name: &str) -> Result<BTreeMap<u64, String>, HostError> {
+    /// Names of all functions by slot: a function that is declared again further down has one in each class. Those of the bases that share the vtable are
+    /// included. Destructors have an empty name.
+    fn slots(&self, name: &str) -> Result<BTreeMap<u64, Vec<String>>, HostError> {
         let class = self.class(name)?;
-        let mut slots = BTreeMap::new();
+        let mut slots: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for (base, _) in class.bases.iter().filter(|(_, offset)| **offset == 0) {
-            slots.extend(self.slots(&format!("endstone::{base}"))?);
+            for (slot, names) in self.slots(&format!("endstone::{base}"))? {
+                slots.entry(slot).or_default().extend(names);
+            }
         }
-        slots.extend(
-            class
-                .methods
-                .iter()
-                .map(|(slot, method)| (*slot, method.symbol.clone())),
-        );
+        for (slot, method) in &class.methods {
+            slots.entry(*slot).or_default().push(method.symbol.clone());
+        }
         Ok(slots)
     }
 
-    /// A vtable with these functions, given by their mangled names, and `unexpected` everywhere else. The address is that of slot 0; it lives for ever.
+    /// A vtable with these functions, given by their mangled names, and in all other slots those of `unexpected`. The address is that of slot 0; it lives for ever.
     pub fn build(
         &self,
         class: &str,
         functions: &[(&'static str, usize)],
-        unexpected: usize,
+        unexpected: &[usize],
     ) -> Result<usize, HostError> {
         let slots = self.slots(class)?;
         let last = slots.keys().next_back().copied().unwrap_or(0) as usize;
         // The deleting destructor follows the complete one and is declared with it.
-        let mut table = vec![unexpected; HEAD + last + 2];
-        table[..HEAD].fill(0);
+        let mut table = vec![0; HEAD];
+        table.extend(unexpected.iter().take(last + 2));
         for (symbol, function) in functions {
-            let slot = match *symbol {
-                DELETE => slots.iter().find(|(_, name)| name.is_empty()).map(|(slot, _)| slot + 1),
-                symbol => slots.iter().find(|(_, name)| *name == symbol).map(|(slot, _)| *slot),
+            let (name, behind) = match *symbol {
+                DELETE => ("", 1),
+                symbol => (symbol, 0),
             };
-            let slot = slot.ok_or(HostError::NoSlot(symbol))?;
-            table[HEAD + slot as usize] = *function;
+            let slot = slots.iter().find(|(_, names)| names.iter().any(|known| known == name));
+            let (slot, _) = slot.ok_or(HostError::NoSlot(symbol))?;
+            table[HEAD + *slot as usize + behind] = *function;
         }
         Ok(table.leak()[HEAD..].as_ptr() as usize)
     }

@@ -76,11 +76,32 @@ unsafe impl Send for World {}
 // SAFETY: as above.
 unsafe impl Sync for World {}
 
+/// Stands in every slot that the stand-in does not answer.
+extern "C" fn unexpected<const SLOT: usize>(_this: *const c_void) -> u64 {
+    say(&format!(
+        "the world was asked for slot {SLOT}, which the stand-in does not have"
+    ));
+    std::process::abort()
+}
+
+/// [`unexpected`] for each of so many slots.
+macro_rules! unexpected {
+    ($($tens:literal)*) => {
+        [$(
+            unexpected::<{ $tens * 10 }> as *const () as usize, unexpected::<{ $tens * 10 + 1 }> as *const () as usize,
+            unexpected::<{ $tens * 10 + 2 }> as *const () as usize, unexpected::<{ $tens * 10 + 3 }> as *const () as usize,
+            unexpected::<{ $tens * 10 + 4 }> as *const () as usize, unexpected::<{ $tens * 10 + 5 }> as *const () as usize,
+            unexpected::<{ $tens * 10 + 6 }> as *const () as usize, unexpected::<{ $tens * 10 + 7 }> as *const () as usize,
+            unexpected::<{ $tens * 10 + 8 }> as *const () as usize, unexpected::<{ $tens * 10 + 9 }> as *const () as usize,
+        )*]
+    };
+}
+
 impl World {
     pub fn make(runtime: &Runtime, plan: WorldPlan) -> Result<World, HostError> {
         let vtables = Vtables::read(runtime.path())?;
-        let wrong = unexpected as *const () as usize;
-        let build = |class, functions: &[(&'static str, usize)]| vtables.build(class, functions, wrong);
+        let wrong = unexpected!(0 1 2 3 4 5 6 7 8 9 10 11 12);
+        let build = |class, functions: &[(&'static str, usize)]| vtables.build(class, functions, &wrong);
         let actor_functions = [
             ("_ZNK8endstone5Actor7getTypeEv", kind as *const () as usize),
             ("_ZNK8endstone5Actor12getRuntimeIdEv", runtime_id as *const () as usize),
@@ -98,6 +119,13 @@ impl World {
                 "_ZNK8endstone13CommandSender11sendMessageERKNSt3__17variantIJNS1_12basic_stringIcNS1_11char_traitsIcEENS1_9allocatorIcEEEENS_12TranslatableEEEE",
                 take_message as *const () as usize,
             ),
+            // Endstone's own, for every player whenever commands change.
+            (
+                "_ZN8endstone11Permissible22recalculatePermissionsEv",
+                ignore as *const () as usize,
+            ),
+            ("_ZNK8endstone6Player4isOpEv", is_not as *const () as usize),
+            ("_ZNK8endstone6Player14updateCommandsEv", ignore as *const () as usize),
             (
                 "_ZNK8endstone11Permissible13hasPermissionENSt3__112basic_stringIcNS1_11char_traitsIcEENS1_9allocatorIcEEEE",
                 may_not as *const () as usize,
@@ -248,11 +276,6 @@ fn arrive() {
     CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
-unsafe extern "C" fn unexpected(_this: *const c_void) -> u64 {
-    say("the world was asked for something that the stand-in does not have");
-    std::process::abort()
-}
-
 /// Declares functions that write an object through the hidden pointer.
 macro_rules! answers {
     ($($function:ident: $class:ty => $result:ty = |$this:ident| $value:expr;)*) => {
@@ -300,6 +323,12 @@ extern "C" fn nobody(_this: *const c_void) -> *mut c_void {
 }
 
 extern "C" fn take_message(_this: *const c_void, _message: *const Message) {}
+
+extern "C" fn is_not(_this: *const c_void) -> bool {
+    false
+}
+
+extern "C" fn ignore(_this: *const c_void) {}
 
 extern "C" fn may_not(_this: *const c_void, _permission: *mut CxxString) -> bool {
     false
