@@ -73,6 +73,7 @@ pub(super) fn begin(shared: &Shared) {
         server_thread,
         &shared.settings,
         &shared.watch,
+        // Its hour is not kept on disk: a crash ends it.
         None,
     );
     match begun {

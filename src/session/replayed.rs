@@ -16,7 +16,7 @@ use crate::model::{
     Module, MonotonicNanos, NamePattern, PythonDiagnostics, PythonState, RecoveryFigures, Retention,
     SamplerDiagnostics, StackEnd, ThreadChoice, ThreadKey, ThreadNames, Tid, clean_text,
 };
-use crate::profile::{Forest, FrameKey, MergeStats, Room, WindowClock};
+use crate::profile::{Forest, FrameKey, MergeStats, WindowClock};
 use crate::sys::{Machine, maps};
 
 /// A day is as much as the viewer shows.
@@ -198,8 +198,7 @@ impl Begun {
                 },
                 merge: MergeStats::default(),
                 ticks: None,
-                used: Room::default(),
-                own_cpu_nanos: 0,
+                ..Figures::default()
             },
             aggregated: Some(Aggregated {
                 threads,

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use endstone_spark::endstone::abi::Pass;
-use gimli::{AttributeValue, DebuggingInformationEntry, EndianArcSlice, LittleEndian, UnitOffset, constants as dw};
+use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitOffset, constants as dw};
 use object::{Object, ObjectSection};
 
-type Bytes = EndianArcSlice<LittleEndian>;
+/// Kept for as long as the program runs: all of it is looked at until the end.
+type Bytes = EndianSlice<'static, LittleEndian>;
 type Entry = DebuggingInformationEntry<Bytes>;
 
 /// One class or enumeration.
@@ -55,7 +56,7 @@ impl Types {
             let data = file
                 .section_by_name(section.name())
                 .map(|section| section.data().unwrap().to_vec());
-            Ok(Bytes::new(data.unwrap_or_default().into(), LittleEndian))
+            Ok(Bytes::new(data.unwrap_or_default().leak(), LittleEndian))
         })
         .unwrap();
         let mut types = Types {
