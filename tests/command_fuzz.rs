@@ -232,7 +232,7 @@ fn check(bytes: &[u8], random: &mut Random) {
         _ => text.split(' ').collect(),
     };
     let lines = run(&arguments, &Requester::Console, &Granted::all(), &Session);
-    assert!((1..=10).contains(&lines.len()), "{text:?}");
+    assert!((1..=14).contains(&lines.len()), "{text:?}");
     for line in lines {
         let shown = line.render(Audience::Console);
         assert!(presentable(&shown), "{text:?} gives {shown:?}");

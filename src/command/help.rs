@@ -25,13 +25,13 @@ pub(super) fn help() -> Vec<Line> {
             "/spark profiler stop [--comment \"TEXT\"] [--save-to-file]",
             "stop, and upload the profile or save it; both also with start",
         ),
+        entry("/spark profiler upload", "stop, and upload the profile"),
+        entry("/spark profiler info", "show how the profiler is doing"),
+        entry("/spark profiler cancel", "stop, and throw the samples away"),
+        entry("/spark tps", "show how the server ticks"),
         entry(
-            "/spark profiler upload, /spark profiler info, /spark profiler cancel",
-            "stop, and upload the profile; show how the profiler is doing; stop, and throw the samples away",
-        ),
-        entry(
-            "/spark tps, /spark health [--memory] [--network] [--upload]",
-            "show how the server ticks; and its memory, disk, system and network, or send a report to the viewer",
+            "/spark health [--memory] [--network] [--upload]",
+            "the same with memory, disk, system and network; or send a report to the viewer",
         ),
         entry("/spark ping [--player NAME]", "show how long players' packets take"),
         entry(

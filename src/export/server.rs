@@ -469,9 +469,10 @@ mod tests {
             problem: Some("it is busy".to_owned()),
             ..Interpreter::default()
         });
+        let said: serde_json::Value = serde_json::from_str(&report.extra()["Python"]).unwrap();
         assert_eq!(
-            report.extra()["Python"],
-            r#"{"implementation":"CPython","version":"3.13.0","problem":"it is busy"}"#
+            said,
+            json!({"implementation": "CPython", "version": "3.13.0", "problem": "it is busy"})
         );
     }
 }

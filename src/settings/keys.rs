@@ -86,7 +86,7 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "disableResponseBroadcast",
         kind: Kind::Truth(|settings| &mut settings.disable_response_broadcast),
-        comment: "Results for a player who has left meanwhile go to the console and to all players who may use the profiler; true: to the console alone.",
+        comment: "Results for a player who has left meanwhile go to the console and to all players who may use the profiler: true or false. If true, to the console alone.",
     },
     Key {
         name: "pythonAttribution",
@@ -113,7 +113,7 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "backgroundProfiler",
         kind: Kind::Truth(|settings| &mut settings.background_profiler),
-        comment: "Sample the server thread all the time and keep the last hour, so that \"profiler stop\" shows lag that is over already. /spark profiler info says what it costs.",
+        comment: "Sample the server thread all the time and keep the last hour, so that \"profiler stop\" shows lag that is over already: true or false. /spark profiler info says what it costs.",
     },
     Key {
         name: "backgroundProfilerInterval",
@@ -125,7 +125,7 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "backgroundProfilerPython",
         kind: Kind::Truth(|settings| &mut settings.background_profiler_python),
-        comment: "Follow Python functions in it, too. Each of their calls then costs some 45 nanoseconds more, whatever the interval; it is switched off where that is more than 0.5 % of the server thread.",
+        comment: "Follow Python functions in it, too: true or false. Each of their calls then costs some 45 nanoseconds more, whatever the interval; it is switched off where that is more than 0.5 % of the server thread.",
     },
 ];
 
@@ -182,6 +182,19 @@ mod tests {
     }
 
     #[test]
+    fn switches_are_understood_in_both_forms() {
+        for (value, meant) in [("true", true), ("\"on\"", true), ("false", false), ("\"off\"", false)] {
+            let text = format!("pythonAttribution = {value}\nbackgroundProfiler = {value}\n");
+            let (settings, problems) = read(&text);
+            assert_eq!(problems, []);
+            assert_eq!(
+                (settings.python_attribution, settings.background_profiler),
+                (meant, meant)
+            );
+        }
+    }
+
+    #[test]
     fn every_default_is_a_value_that_the_file_may_hold() {
         for key in KEYS {
             let line = format!("{} = {}", key.name, key.kind.default_text());
@@ -200,7 +213,7 @@ mod tests {
             let named: Vec<String> = match &key.kind {
                 Kind::Whole(range, _) => vec![range.start().to_string(), range.end().to_string()],
                 Kind::Switch(_) => vec!["\"on\" or \"off\"".to_owned()],
-                Kind::Truth(_) => vec!["true: ".to_owned()],
+                Kind::Truth(_) => vec!["true or false".to_owned()],
                 Kind::Address(_) | Kind::Folder(_) => Vec::new(),
             };
             for value in named {

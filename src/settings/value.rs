@@ -31,7 +31,8 @@ impl Kind {
                 let text = value.as_str().unwrap_or_default();
                 *field(settings) = WebAddress::parse(text).map_err(|allowed| allowed.to_string())?;
             }
-            Kind::Truth(field) => *field(settings) = value.as_bool().ok_or("true or false")?,
+            // What one says of a switch is understood of the other.
+            Kind::Truth(field) => *field(settings) = switch(value).ok_or("true or false")?,
             Kind::Switch(field) => *field(settings) = switch(value).ok_or("\"on\" or \"off\"")?,
             Kind::Folder(field) => {
                 *field(settings) = folder(value).ok_or("an absolute path like \"/usr/lib/debug\"")?;
@@ -59,10 +60,11 @@ impl Kind {
 }
 
 fn switch(value: &DeValue<'_>) -> Option<bool> {
-    match value.as_str()? {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
+    match value.as_str() {
+        Some("on") => Some(true),
+        Some("off") => Some(false),
+        Some(_) => None,
+        None => value.as_bool(),
     }
 }
 

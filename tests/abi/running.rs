@@ -182,12 +182,22 @@ fn endstone_accepts_every_usage_that_is_declared() {
             "?flags: message"
         ]
     );
-    assert_eq!(parsed[2].1, ["list: SparkList = activity", "?flags: message"]);
+    assert_eq!(
+        parsed[2].1,
+        [
+            "view: SparkView = tps|cpu|health|healthreport|ht|ping|tickmonitor|tickmonitoring",
+            "?flags: message"
+        ]
+    );
     assert_eq!(
         parsed[3].1,
+        ["list: SparkList = activity|activitylog|log", "?flags: message"]
+    );
+    assert_eq!(
+        parsed[4].1,
         ["module: SparkModule = profiler|sampler", "arguments: message"]
     );
-    assert_eq!(parsed[4].1, ["arguments: message"]);
+    assert_eq!(parsed[5].1, ["arguments: message"]);
     assert_eq!(parsed.len(), 5);
 }
 

@@ -9,8 +9,11 @@ pub const HELP: &str = concat!(
     ... start [--thread NAME]... [--regex] [--ignore-sleeping] [--only-ticks-over MS]: other threads (* for all, with --regex by pattern); leave out waiting; keep slow ticks only
     ... start [--not-combined] [--combine-all] [--show-interpreter]: one tree per thread, one for all; keep Python's own call functions
     /spark profiler stop [--comment \"TEXT\"] [--save-to-file]: stop, and upload the profile or save it; both also with start
-    /spark profiler upload, /spark profiler info, /spark profiler cancel: stop, and upload the profile; show how the profiler is doing; stop, and throw the samples away
-    /spark tps, /spark health [--memory] [--network] [--upload]: show how the server ticks; and its memory, disk, system and network, or send a report to the viewer
+    /spark profiler upload: stop, and upload the profile
+    /spark profiler info: show how the profiler is doing
+    /spark profiler cancel: stop, and throw the samples away
+    /spark tps: show how the server ticks
+    /spark health [--memory] [--network] [--upload]: the same with memory, disk, system and network; or send a report to the viewer
     /spark ping [--player NAME]: show how long players' packets take
     /spark tickmonitor [--threshold PERCENT] [--threshold-tick MS]: tell of slow ticks; again to stop
     /spark activity [--page N]: list past profiles"
