@@ -147,6 +147,10 @@ fn the_handler_reaches_no_lock_no_thread_local_and_only_safe_functions() {
             }
             continue;
         }
+        if name.contains("@plt-") && caller == "_Unwind_Resume@plt" {
+            // The dynamic linker's way of finding that one at its first call. Any other function found so from the handler is told below.
+            continue;
+        }
         if !reached.insert(*start) {
             continue;
         }

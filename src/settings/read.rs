@@ -108,7 +108,7 @@ mod tests {
                  \"https://example.org:8443/path\", without user name, ? or #. The default (\"https://spark.lucko.me\") is used for this run.",
             ),
             (
-                "pythonAttribution = true",
+                "pythonAttribution = 1",
                 "plugins/spark/config.toml, line 1: pythonAttribution must be \"on\" or \"off\". The default (\"on\") is used for this run.",
             ),
             (

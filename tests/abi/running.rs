@@ -198,7 +198,7 @@ fn endstone_accepts_every_usage_that_is_declared() {
         ["module: SparkModule = profiler|sampler", "arguments: message"]
     );
     assert_eq!(parsed[5].1, ["arguments: message"]);
-    assert_eq!(parsed.len(), 5);
+    assert_eq!(parsed.len(), 6);
 }
 
 #[test]
