@@ -287,8 +287,11 @@ fn stop(shared: &Shared, request: &StopRequest) {
         };
     }
     let waiting = upload(shared, request, waiting, kept);
-    save(shared, by, waiting);
+    let last = save(shared, by, waiting);
     shared.state.lock().phase = Phase::Idle;
+    if let Some(notice) = last {
+        shared.send(by, notice);
+    }
 }
 
 /// Uploads the profiles that are meant for it, oldest first, and gives back those that are to be saved: the others, and those that did not arrive. When the reason is
@@ -365,11 +368,14 @@ pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place
     }
 }
 
-/// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why.
-fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
+/// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why. What is to be said in the end is given back, to
+/// be said when nothing is in the way of another session any more: who reads it may ask for one at once.
+#[must_use]
+fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Option<Notice> {
     if waiting.is_empty() {
-        return;
+        return None;
     }
+    let mut last = None;
     shared.state.lock().phase = Phase::Ending(Ending::Writing);
     let mut waiting = waiting.into_iter();
     while let Some(next) = waiting.next() {
@@ -377,8 +383,10 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
         match report::save(&shared.folder, next, Kind::Asked, &shared.settings) {
             Ok(mut saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
-                shared.send(by, saved.notice(&shared.settings.viewer));
                 saved.profile.discard_journal();
+                if let Some(before) = last.replace(saved.notice(&shared.settings.viewer)) {
+                    shared.send(by, before);
+                }
             }
             Err(failed) => {
                 let mut kept: Vec<Unsaved> = std::iter::once(failed.unsaved).chain(waiting).collect();
@@ -389,15 +397,18 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) {
                 let number = if state.shutting_down { 0 } else { kept.len() };
                 state.unsaved = kept;
                 drop(state);
-                let notice = Notice::SaveFailed {
+                if let Some(before) = last {
+                    shared.send(by, before);
+                }
+                return Some(Notice::SaveFailed {
                     reason: failed.reason,
                     kept: number,
                     dropped: excess > 0,
-                };
-                return shared.send(by, notice);
+                });
             }
         }
     }
+    last
 }
 
 fn cancel(shared: &Shared, by: &Requester) {

@@ -140,7 +140,7 @@ impl Server {
         self.output.since(mark)
     }
 
-    /// The profiles in the server folder, oldest name first.
+    /// The profiles in the server folder, oldest first.
     ///
     /// # Errors
     /// If their folder exists and cannot be read.
@@ -234,7 +234,7 @@ impl Drop for Server {
     }
 }
 
-/// The profiles in a server folder, oldest name first.
+/// The profiles in a server folder, oldest first.
 ///
 /// # Errors
 /// If their folder exists and cannot be read.
@@ -248,6 +248,7 @@ pub fn profile_files(dir: &Path) -> Result<Vec<PathBuf>> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "sparkprofile"))
         .collect();
-    files.sort();
+    // By their age: two of one second differ in what their names end with, which does not sort.
+    files.sort_by_cached_key(|path| (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone()));
     Ok(files)
 }

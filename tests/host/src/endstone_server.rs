@@ -192,12 +192,12 @@ extern "C" fn level(_server: *const c_void) -> *mut c_void {
     WORLD.get().map_or(std::ptr::null_mut(), World::level)
 }
 
-/// Those of the world, or the one who gives commands.
+/// Those of the world. The one who gives commands is not among them: Endstone asks more of a player there.
 unsafe extern "C" fn online_players(
     result: *mut CxxVector<*mut c_void>,
     _server: *const c_void,
 ) -> *mut CxxVector<*mut c_void> {
-    let players = WORLD.get().map_or_else(senders::online_players, World::players);
+    let players = WORLD.get().map_or_else(CxxVector::empty, World::players);
     // SAFETY: the caller passes room for the vector.
     unsafe { result.write(players) }
     result

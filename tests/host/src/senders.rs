@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use endstone_spark::endstone::abi::{
-    CommandSender, CommandSenderSlots, CxxString, CxxVector, Message, MessageKind, OfflinePlayerSlots,
-    PermissibleSlots, PlayerSlots, Slot, UniqueId,
+    CommandSender, CommandSenderSlots, CxxString, Message, MessageKind, OfflinePlayerSlots, PermissibleSlots, Slot,
+    UniqueId,
 };
 
 use crate::say::say;
@@ -48,9 +48,7 @@ extern "C" fn unexpected() {
 fn player_object() -> &'static Object {
     static PLAYER: OnceLock<Object> = OnceLock::new();
     PLAYER.get_or_init(|| {
-        let mut own = sender(itself as *const c_void, to_player as *const c_void).to_vec();
-        own.push((PlayerSlots::GET_PING, ping as *const c_void));
-        let own = vtable(&own);
+        let own = vtable(&sender(itself as *const c_void, to_player as *const c_void));
         let offline = vtable(&[(OfflinePlayerSlots::GET_UNIQUE_ID, unique_id as *const c_void)]);
         Object([own, offline])
     })
@@ -112,17 +110,6 @@ pub unsafe extern "C" fn player_by_id(_server: *const c_void, id: UniqueId) -> *
     } else {
         std::ptr::null_mut()
     }
-}
-
-/// Whoever is there, for `Server::getOnlinePlayers`.
-pub fn online_players() -> CxxVector<*mut c_void> {
-    // Relaxed: as above.
-    let player = ONLINE.load(Ordering::Relaxed).then(|| address(player_object()));
-    player.into_iter().collect()
-}
-
-unsafe extern "C" fn ping(_this: *const c_void) -> i64 {
-    42
 }
 
 unsafe extern "C" fn nothing(_this: *mut c_void) -> *mut c_void {
