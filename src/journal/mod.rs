@@ -14,7 +14,7 @@
 //! finds it in the [`RecoveryFolder`] and reads it with a [`Replay`].
 //!
 //! # Price
-//! `docs/performance.md` has the bytes and the time per sample.
+//! The aggregator copies each sample's frames once; packing and writing are the journal's own thread's.
 //!
 //! # Assumptions
 //! What `write(2)` has taken survives the end of the process, because the kernel has it. A power cut loses what the kernel had not written yet: up to some thirty

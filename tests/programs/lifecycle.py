@@ -96,7 +96,8 @@ def made_anew(times, look):
         del code
         # The function and its globals refer to each other.
         space.clear()
-    assert len(addresses) < times / 2, "no address was used again: this test shows nothing"
+    # How often depends on where the interpreter happens to find memory.
+    assert len(addresses) < times, "no address was used again: this test shows nothing"
 
 
 def resident():
