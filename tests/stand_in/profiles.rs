@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{alone, assert_sound, figure, lab, profile_for};
 
 /// Shares in percent as the stand-in reports them: `!shares entities=30.07 redstone=20.01 chunks=9.93`.
-fn shares(line: &str) -> HashMap<String, f64> {
+pub(super) fn shares(line: &str) -> HashMap<String, f64> {
     line.split_whitespace()
         .filter_map(|word| word.split_once('='))
         .map(|(name, share)| (name.to_owned(), share.trim_end_matches('%').parse().unwrap()))
