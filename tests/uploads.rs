@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytebin::{Bytebin, Mode};
 use endstone_spark::export::pb;
-use endstone_spark::model::{ProfilePlace, ThreadChoice, View};
+use endstone_spark::model::ProfilePlace;
 use endstone_spark::session::{
     Control, Destination, Ended, ExportStep, Notice, Refusal, Requester, StartRequest, StopRequest,
 };
@@ -248,15 +248,9 @@ fn a_second_stop_while_the_first_is_at_work_says_so() {
         requested_by: Requester::Console,
     };
     let start = StartRequest {
-        interval_micros: 4_000,
-        timeout_seconds: None,
-        threads: ThreadChoice::Server,
-        ignore_sleeping: false,
-        only_ticks_over_millis: None,
-        view: View::default(),
         save_to_file: true,
         comment: Some("from the start".to_owned()),
-        requested_by: Requester::Console,
+        ..StartRequest::new(4_000, Requester::Console)
     };
     server.service.start(start).unwrap();
     // Still starting: one order to end it is enough.

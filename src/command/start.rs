@@ -4,22 +4,12 @@ use super::flags::Flag;
 use super::parse::{ParseError, START, comment, switch};
 use super::view;
 use crate::limits;
-use crate::model::{NamePattern, ThreadChoice, ThreadNames, View};
+use crate::model::{NamePattern, ThreadChoice, ThreadNames};
 use crate::session::{Requester, StartRequest};
 
 /// Reads the flags of `start`; `by` is who typed them.
 pub(super) fn start(flags: &[Flag], by: &Requester) -> Result<StartRequest, ParseError> {
-    let mut start = StartRequest {
-        interval_micros: limits::DEFAULT_INTERVAL_MICROS,
-        timeout_seconds: None,
-        threads: ThreadChoice::Server,
-        ignore_sleeping: false,
-        only_ticks_over_millis: None,
-        view: View::default(),
-        save_to_file: false,
-        comment: None,
-        requested_by: by.clone(),
-    };
+    let mut start = StartRequest::new(limits::DEFAULT_INTERVAL_MICROS, by.clone());
     let mut names = Vec::new();
     let mut regex = false;
     for flag in flags {

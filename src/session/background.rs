@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use super::control::{BackgroundInfo, Notice, Requester, StartRequest};
 use super::recording::{Purpose, Recording};
-use super::service::{Phase, Shared};
+use super::state::{Phase, Shared};
 use crate::limits;
-use crate::model::{EventCounts, PythonState, ThreadChoice, View};
+use crate::model::{EventCounts, PythonState};
 use crate::sys::clock;
 
 /// Memory of one frame of a call tree and of one of its times, in bytes.
@@ -24,8 +24,6 @@ const TIME_BYTES: usize = 16;
 pub(super) struct Background {
     /// The session, while it runs.
     pub(super) recording: Option<Arc<Recording>>,
-    /// It was ordered once: the server has ticked.
-    pub(super) was_ordered: bool,
     /// It does not come back in this run, and the reason was told.
     given_up: bool,
     /// Python was switched off for its cost, and that was told.
@@ -35,17 +33,7 @@ pub(super) struct Background {
 }
 
 fn request(shared: &Shared) -> StartRequest {
-    StartRequest {
-        interval_micros: shared.settings.background_profiler_interval * 1_000,
-        timeout_seconds: None,
-        threads: ThreadChoice::Server,
-        ignore_sleeping: false,
-        only_ticks_over_millis: None,
-        view: View::default(),
-        save_to_file: false,
-        comment: None,
-        requested_by: Requester::Console,
-    }
+    StartRequest::new(shared.settings.background_profiler_interval * 1_000, Requester::Console)
 }
 
 /// Begins it, unless it is not wanted or cannot be now. On the worker.
@@ -109,7 +97,6 @@ pub(super) fn give_up(shared: &Shared, why: String) {
 
 /// To be called about once a second.
 pub(super) fn look_after(shared: &Shared, recording: &Recording) {
-    shared.ticks.look_after(clock::monotonic());
     recording.look_after();
     shared.ticks.look_after(clock::monotonic());
     recording.renew_python();

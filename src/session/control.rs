@@ -30,6 +30,23 @@ pub struct StartRequest {
     pub requested_by: Requester,
 }
 
+impl StartRequest {
+    /// Samples the server thread until it is stopped, and uploads the profile.
+    pub fn new(interval_micros: u64, requested_by: Requester) -> Self {
+        StartRequest {
+            interval_micros,
+            timeout_seconds: None,
+            threads: ThreadChoice::Server,
+            ignore_sleeping: false,
+            only_ticks_over_millis: None,
+            view: View::default(),
+            save_to_file: false,
+            comment: None,
+            requested_by,
+        }
+    }
+}
+
 /// A session to stop and export.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StopRequest {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{Notice, Requester};
-use super::report::{PROFILES, creator, source};
+use super::report::{PROFILES, creator, place, source};
 use super::server::{Inquiry, last_minutes};
-use super::service::Shared;
+use super::state::Shared;
+use super::upload;
 use crate::export::{self, HealthReport};
 use crate::limits;
 use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
@@ -42,9 +43,7 @@ fn report(shared: &Shared, by: &Requester) {
     });
     match saved {
         Ok(path) => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let place = format!("plugins/spark/{PROFILES}/{name}");
-            remember(shared, by, &report, ProfilePlace::File(place));
+            remember(shared, by, &report, ProfilePlace::File(place(&path)));
             let viewer = shared.settings.viewer.page("");
             shared.send(by, Notice::HealthSaved { reason, path, viewer });
         }
@@ -72,21 +71,10 @@ fn send(shared: &Shared, by: &Requester, report: &HealthReport) -> Result<String
     let body: Arc<[u8]> = export::compress_health(report)
         .map_err(|error| error.to_string())?
         .into();
-    let server = &shared.settings.bytebin;
-    shared.send(
-        by,
-        Notice::Uploading {
-            host: server.host().to_owned(),
-            bytes: body.len() as u64,
-        },
-    );
-    let upload = shared
-        .uploader
-        .begin(server, Content::Health, body)
-        .map_err(|error| error.to_string())?;
+    let upload = upload::begin(shared, by, Content::Health, body).map_err(|error| error.to_string())?;
     loop {
         match upload.wait(Duration::from_millis(limits::UPLOAD_LOOK_MILLIS)) {
-            Some(Ok(key)) => return Ok(shared.settings.viewer.page(key.as_str())),
+            Some(Ok(key)) => return Ok(upload::link(shared, &key)),
             Some(Err(error)) => return Err(error.to_string()),
             None if shared.state.lock().shutting_down => return Err("the plugin is being disabled".to_owned()),
             None => {}
@@ -94,7 +82,7 @@ fn send(shared: &Shared, by: &Requester, report: &HealthReport) -> Result<String
     }
 }
 
-/// Adds it to the list of what was made. That this could not be written is no reason to worry anybody who has the report.
+/// Adds it to the list of what was made.
 fn remember(shared: &Shared, by: &Requester, report: &HealthReport, place: ProfilePlace) {
     let entry = PastProfile {
         time: report.time.0,
@@ -104,7 +92,5 @@ fn remember(shared: &Shared, by: &Requester, report: &HealthReport, place: Profi
         samples: 0,
         place,
     };
-    if let Err(error) = shared.past.add(entry, report.time) {
-        shared.send(by, Notice::NotListed(error.to_string()));
-    }
+    shared.list(by, entry, report.time);
 }

@@ -18,6 +18,7 @@ mod replayed;
 mod report;
 mod server;
 mod service;
+mod state;
 mod tick_watch;
 mod ticks;
 mod unsaved;

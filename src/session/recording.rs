@@ -333,18 +333,28 @@ impl Recording {
     pub(super) fn copy(&self) -> Option<Recorded> {
         let parts = self.parts.lock();
         let aggregated = parts.aggregator.as_ref()?.copy()?;
-        let figures = self.figures_of(&parts);
-        Some(Recorded {
+        let (figures, codes) = (self.figures_of(&parts), self.python().codes());
+        Some(self.recorded(clock::monotonic(), figures, Some(aggregated), codes))
+    }
+
+    fn recorded(
+        &self,
+        ended_at: MonotonicNanos,
+        figures: Figures,
+        aggregated: Option<Aggregated>,
+        codes: Vec<(CodeId, CodeInfo)>,
+    ) -> Recorded {
+        Recorded {
             request: self.request.clone(),
             clock: self.clock,
             started_at: self.started_at,
-            ended_at: clock::monotonic(),
+            ended_at,
             server_thread: self.server_thread,
             figures,
-            aggregated: Some(aggregated),
-            codes: self.eras.all(self.python().codes()),
+            aggregated,
+            codes: self.eras.all(codes),
             recovered: None,
-        })
+        }
     }
 
     /// Lets Python go from the calling thread if nobody else could, see [`PythonSide::end_if_lock_is_held_here`].
@@ -372,16 +382,6 @@ impl Recording {
         let python = self.python().end();
         last.python = python.diagnostics;
         parts.last = last.clone();
-        Recorded {
-            request: self.request.clone(),
-            clock: self.clock,
-            started_at: self.started_at,
-            ended_at,
-            server_thread: self.server_thread,
-            figures: last,
-            aggregated,
-            codes: self.eras.all(python.codes),
-            recovered: None,
-        }
+        self.recorded(ended_at, last, aggregated, python.codes)
     }
 }

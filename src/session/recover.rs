@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::control::{Notice, Requester};
 use super::replayed::Replayed;
 use super::report;
-use super::service::Shared;
+use super::state::Shared;
 use super::worker;
 use crate::export::Kind;
 use crate::journal::{Found, RecoveryFolder, Replay};

@@ -285,26 +285,25 @@ fn request(head: &SessionHead) -> StartRequest {
         ),
     };
     let comment = format!("Recovered: the server ended while the profiler ran. {}", head.comment);
+    let requested_by = match &head.owner {
+        Owner::Console => Requester::Console,
+        Owner::Player { name, unique_id } => Requester::Player {
+            name: name.clone(),
+            unique_id: *unique_id,
+        },
+    };
+    // As the format has it.
+    let interval_micros = head
+        .interval_micros
+        .clamp(limits::MIN_INTERVAL_MICROS, limits::MAX_INTERVAL_MICROS);
     StartRequest {
-        // As the format has it.
-        interval_micros: head
-            .interval_micros
-            .clamp(limits::MIN_INTERVAL_MICROS, limits::MAX_INTERVAL_MICROS),
-        timeout_seconds: None,
         threads,
         ignore_sleeping: head.ignore_sleeping,
-        // All ticks were written.
-        only_ticks_over_millis: None,
         view: head.view,
         save_to_file: true,
         comment: Some(clean_text(&comment, limits::COMMENT_CHARS)),
-        requested_by: match &head.owner {
-            Owner::Console => Requester::Console,
-            Owner::Player { name, unique_id } => Requester::Player {
-                name: name.clone(),
-                unique_id: *unique_id,
-            },
-        },
+        // Of slow ticks only, too, all were written.
+        ..StartRequest::new(interval_micros, requested_by)
     }
 }
 

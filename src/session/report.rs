@@ -100,9 +100,14 @@ impl Saved {
 
     /// Its file as the list of past profiles has it.
     pub(super) fn place(&self) -> String {
-        let name = self.path.file_name().unwrap_or_default();
-        format!("plugins/spark/{PROFILES}/{}", name.to_string_lossy())
+        place(&self.path)
     }
+}
+
+/// A file of the folder of profiles as the list of past ones has it.
+pub(super) fn place(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    format!("plugins/spark/{PROFILES}/{}", name.to_string_lossy())
 }
 
 /// Writes a profile below the plugin's folder.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::interpreter::Question;
-use super::service::Shared;
+use super::state::Shared;
 use super::world::Ticket;
 use crate::export::ServerReport;
 use crate::limits;

@@ -8,18 +8,18 @@
 //! ```
 //!
 //! Everything that takes time runs on one worker, in the order it was asked for. The server thread only ever takes a short lock: it leaves an order,
-//! looks at the state, or fetches notices that are to be delivered. The worker lives from the first order until there is nothing left to do: an idle
-//! profiler has no thread. An upload is a part of `Ending`: another thread talks to the server, the worker waits for it, and stops waiting when the plugin is disabled
+//! looks at the state, or fetches notices that are to be delivered. The worker lives from the first order until there is nothing left to do: one that
+//! neither samples (in the background, too) nor saves has no thread but that of the statistics. An upload is a part of `Ending`: another thread talks to the server, the worker waits for it, and stops waiting when the plugin is disabled
 //! or somebody asks for a file or for nothing at all instead.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::background::{self, Background};
+use super::background;
 use super::control::{
     Control, Destination, Ended, ExportStep, MonitorChange, Notice, Outgoing, Refusal, Requester, RunningInfo,
     SessionInfo, StartRequest, StopRequest,
@@ -30,117 +30,19 @@ use super::journaling::Journaling;
 use super::monitor::Monitor;
 use super::recording::Recording;
 use super::recover;
-use super::tick_watch::{TickGauge, TickWatch};
+use super::state::{Interrupt, Order, Phase, Shared, State};
+use super::tick_watch::TickGauge;
 use super::ticks::{TickSample, TickWindows};
-use super::unsaved::Unsaved;
 use super::worker;
 use super::world::WorldDesk;
 use crate::activity::ActivityLog;
 use crate::limits;
-use crate::model::{MonotonicNanos, PastProfile, SlowTicks, Statistics, WallMillis};
+use crate::model::{PastProfile, SlowTicks, Statistics, WallMillis};
 use crate::python;
 use crate::settings::Settings;
 use crate::stats;
 use crate::sys::{clock, thread};
-use crate::upload::{Upload, Uploader};
-
-/// What the worker is to do.
-#[derive(Debug)]
-pub(super) enum Order {
-    Start(StartRequest),
-    Stop(StopRequest),
-    Cancel(Requester),
-    /// Nothing but what there is to do when nothing is asked for: the background profiler.
-    Background,
-}
-
-/// Where the state machine stands.
-#[derive(Debug, Default)]
-pub(super) enum Phase {
-    #[default]
-    Idle,
-    Starting {
-        by: Requester,
-        since: MonotonicNanos,
-    },
-    Running(Arc<Recording>),
-    Ending(Ending),
-}
-
-/// What is being done for a session that has ended.
-#[derive(Debug)]
-pub(super) enum Ending {
-    Naming,
-    Writing,
-    Uploading { upload: Arc<Upload>, bytes: u64 },
-}
-
-impl Ending {
-    fn step(&self) -> ExportStep {
-        match self {
-            Ending::Naming => ExportStep::Naming,
-            Ending::Writing => ExportStep::Writing,
-            Ending::Uploading { upload, bytes } => ExportStep::Uploading {
-                sent: upload.sent().min(*bytes),
-                bytes: *bytes,
-            },
-        }
-    }
-}
-
-/// Why an upload that runs is not wanted any more.
-#[derive(Debug)]
-pub(super) enum Interrupt {
-    /// A file is wanted instead.
-    Save,
-    /// Nothing is wanted; who said so.
-    Drop(Requester),
-}
-
-#[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) phase: Phase,
-    /// Finished profiles that could not be written, oldest first; the next `stop` tries again, each where it was meant to go.
-    pub(super) unsaved: Vec<Unsaved>,
-    pub(super) orders: VecDeque<Order>,
-    /// Said while an upload runs.
-    pub(super) interrupt: Option<Interrupt>,
-    /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
-    pub(super) has_worker: bool,
-    pub(super) shutting_down: bool,
-    pub(super) background: Background,
-    pub(super) health_is_made: bool,
-}
-
-/// What the server thread and the worker share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) folder: PathBuf,
-    pub(super) settings: Settings,
-    pub(super) uploader: Uploader,
-    pub(super) past: ActivityLog,
-    pub(super) state: Mutex<State>,
-    pub(super) wake: Condvar,
-    pub(super) statistics: Arc<stats::Service>,
-    pub(super) ticks: TickWindows,
-    pub(super) watch: Arc<TickWatch>,
-    monitor: Monitor,
-    pub(super) journaling: Journaling,
-    pub(super) environment: Mutex<Environment>,
-    pub(super) world: WorldDesk,
-    outgoing: Mutex<Vec<Outgoing>>,
-}
-
-impl Shared {
-    /// Leaves a notice for the server thread to deliver. The oldest goes when nobody fetches them.
-    pub(super) fn send(&self, to: &Requester, notice: Notice) {
-        let mut outgoing = self.outgoing.lock();
-        if outgoing.len() >= limits::WAITING_NOTICES {
-            outgoing.remove(0);
-        }
-        outgoing.push(Outgoing { to: to.clone(), notice });
-    }
-}
+use crate::upload::Uploader;
 
 /// Name of the folder that holds journals, below the plugin's own.
 const RECOVERY: &str = "recovery";
@@ -152,6 +54,8 @@ pub struct Service {
     worker: Mutex<Option<thread::Worker>>,
     /// Makes a health report, or did.
     health: Mutex<Option<thread::Worker>>,
+    /// The server has ticked, and the background profiler was ordered.
+    background_ordered: AtomicBool,
 }
 
 impl Service {
@@ -178,6 +82,7 @@ impl Service {
             shared,
             worker: Mutex::new(None),
             health: Mutex::new(None),
+            background_ordered: AtomicBool::new(false),
         }
     }
 
@@ -193,7 +98,8 @@ impl Service {
         {
             self.shared.send(&to, Notice::Monitor(event));
         }
-        if self.shared.settings.background_profiler {
+        // Relaxed: written and read on the server thread.
+        if self.shared.settings.background_profiler && !self.background_ordered.load(Ordering::Relaxed) {
             self.order_background();
         }
     }
@@ -204,10 +110,11 @@ impl Service {
         let Some(mut state) = self.shared.state.try_lock() else {
             return;
         };
-        if state.background.was_ordered || state.shutting_down {
+        if state.shutting_down {
             return;
         }
-        state.background.was_ordered = true;
+        // Relaxed: as above.
+        self.background_ordered.store(true, Ordering::Relaxed);
         if let Err(Refusal::NoThread(why)) = self.order(&mut state, Order::Background) {
             drop(state);
             self.shared.send(&Requester::Console, Notice::BackgroundStopped(why));
@@ -442,24 +349,6 @@ impl Control for Service {
             background: in_background.and_then(|recording| background::info(&recording)),
             ..info
         }
-    }
-}
-
-impl State {
-    /// True when an order to end is waiting already.
-    fn ends_already(&self) -> bool {
-        self.orders
-            .iter()
-            .any(|order| matches!(order, Order::Stop(_) | Order::Cancel(_)))
-    }
-
-    /// Says that an upload that runs is not wanted any more; `false` when none runs or somebody else was first.
-    fn interrupt_upload(&mut self, why: Interrupt) -> bool {
-        let runs = matches!(self.phase, Phase::Ending(Ending::Uploading { .. })) && self.interrupt.is_none();
-        if runs {
-            self.interrupt = Some(why);
-        }
-        runs
     }
 }
 

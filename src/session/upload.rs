@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{Notice, Requester};
-use super::service::{Ending, Interrupt, Phase, Shared};
+use super::state::{Ending, Interrupt, Phase, Shared};
 use super::unsaved::Unsaved;
 use crate::export;
 use crate::limits;
-use crate::upload::{Content, Key, UploadError};
+use crate::upload::{Content, Key, Upload, UploadError};
 
 /// How an upload went.
 pub(super) enum Sent {
@@ -46,15 +46,7 @@ pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
         Err(error) => return Failure::of_all(error.to_string()),
     };
     let bytes = body.len() as u64;
-    let server = &shared.settings.bytebin;
-    shared.send(
-        by,
-        Notice::Uploading {
-            host: server.host().to_owned(),
-            bytes,
-        },
-    );
-    let upload = match shared.uploader.begin(server, Content::Profile, body) {
+    let upload = match begin(shared, by, Content::Profile, body) {
         Ok(upload) => Arc::new(upload),
         Err(error) => return Failure::of_all(error.to_string()),
     };
@@ -90,6 +82,20 @@ pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
     }
 }
 
-fn link(shared: &Shared, key: &Key) -> String {
+/// Says that something is sent to the viewer's server, and begins to.
+pub(super) fn begin(shared: &Shared, by: &Requester, content: Content, body: Arc<[u8]>) -> Result<Upload, UploadError> {
+    let server = &shared.settings.bytebin;
+    shared.send(
+        by,
+        Notice::Uploading {
+            host: server.host().to_owned(),
+            bytes: body.len() as u64,
+        },
+    );
+    shared.uploader.begin(server, content, body)
+}
+
+/// Where what has this key can be looked at.
+pub(super) fn link(shared: &Shared, key: &Key) -> String {
     shared.settings.viewer.page(key.as_str())
 }

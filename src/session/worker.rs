@@ -9,7 +9,7 @@ use super::control::{Destination, Notice, Requester, StartRequest, StopRequest};
 use super::recording::{Purpose, Recorded, Recording};
 use super::report::{self, Windows};
 use super::server::Inquiry;
-use super::service::{Ending, Order, Phase, Shared};
+use super::state::{Ending, Order, Phase, Shared};
 use super::unsaved::Unsaved;
 use super::upload::{self, Sent};
 use crate::export::Kind;
@@ -352,7 +352,7 @@ fn upload(shared: &Shared, request: &StopRequest, waiting: Vec<Unsaved>, kept: u
     left
 }
 
-/// Adds a profile to the list of past ones. That it could not be written is no reason to worry anybody who has the profile.
+/// Adds a profile to the list of past ones.
 pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place: ProfilePlace) {
     let now = clock::wall();
     let entry = PastProfile {
@@ -363,9 +363,7 @@ pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place
         samples: profile.samples,
         place,
     };
-    if let Err(error) = shared.past.add(entry, now) {
-        shared.send(by, Notice::NotListed(error.to_string()));
-    }
+    shared.list(by, entry, now);
 }
 
 /// Writes profiles, oldest first. From the first that cannot be written on they are kept, and it is told why. What is to be said in the end is given back, to

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use endstone_spark::activity::ActivityLog;
 use endstone_spark::command::{Audience, answer_notice};
 use endstone_spark::export::pb;
-use endstone_spark::model::{ProfilePlace, ThreadChoice, View, WebAddress};
+use endstone_spark::model::{ProfilePlace, WebAddress};
 use endstone_spark::session::{
     Control, Destination, Ended, Notice, Refusal, Requester, Service, StartRequest, StopRequest, TickSample,
 };
@@ -112,17 +112,7 @@ impl Server {
     }
 
     pub fn try_start(&self) -> Result<(), Refusal> {
-        self.service.start(StartRequest {
-            interval_micros: 1_000,
-            timeout_seconds: None,
-            threads: ThreadChoice::Server,
-            ignore_sleeping: false,
-            only_ticks_over_millis: None,
-            view: View::default(),
-            save_to_file: false,
-            comment: None,
-            requested_by: Requester::Console,
-        })
+        self.service.start(StartRequest::new(1_000, Requester::Console))
     }
 
     pub fn start(&mut self) {
