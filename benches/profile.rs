@@ -1,21 +1,23 @@
 //! What a profile costs from sample to file: `./dev bench`, or `cargo bench --bench profile`. Prints a table; with SPARK_BENCH_JSON=FILE it writes the same
 //! as JSON. Nothing is asserted, for machines differ.
 
+#[path = "../tests/export_support/mod.rs"]
+mod export_support;
+
 use std::hint::black_box;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use endstone_spark::export::{self, Creator, NativeNames, ProfileMetadata, ServerReport, ThreadSelection};
+use endstone_spark::export;
 use endstone_spark::limits;
 use endstone_spark::model::{
-    BuildId, CodeId, Module, ModuleId, MonotonicNanos, NativeFrame, PythonDiagnostics, PythonEntry, PythonPart, Sample,
-    SamplerDiagnostics, StackEnd, ThreadKey, Tid, View, WallMillis,
+    BuildId, CodeId, ModuleId, MonotonicNanos, NativeFrame, PythonEntry, PythonPart, Sample, StackEnd, ThreadKey, Tid,
 };
-use endstone_spark::profile::{FrameKey, MergeStats, Merger, Snapshot, ThreadProfile, Tree, WindowClock};
+use endstone_spark::profile::{FrameKey, Merger, Snapshot, ThreadProfile, Tree, WindowClock};
 use endstone_spark::symbol::{Symbolizer, executable_sha256};
+use export_support::{Names, STARTED, metadata, module};
 
 const SERVER: ThreadKey = ThreadKey {
     tid: Tid::new(1),
@@ -146,56 +148,6 @@ fn hour(usual: u64) -> Tree {
     tree
 }
 
-struct Names;
-
-impl NativeNames for Names {
-    fn function(&mut self, _: &Module, rva: u64) -> Option<String> {
-        Some(format!("some_namespace::SomeClass::function_number_{rva}"))
-    }
-
-    fn function_start(&mut self, _: &Module, _: u64) -> Option<u64> {
-        None
-    }
-
-    fn problem(&self, _: &Module) -> Option<String> {
-        None
-    }
-}
-
-fn module(path: PathBuf, build_id: Option<BuildId>) -> Module {
-    Module {
-        id: ModuleId::new(1),
-        path,
-        avma: 0..1,
-        base_svma: 0,
-        build_id,
-        device: 0,
-        inode: 0,
-    }
-}
-
-fn metadata() -> ProfileMetadata {
-    ProfileMetadata {
-        creator: Creator::Console,
-        started: WallMillis(1_790_000_800_000),
-        ended: WallMillis(1_790_004_400_000),
-        interval_micros: 4_000,
-        ticks: 72_000,
-        comment: String::new(),
-        server: ServerReport::default(),
-        selection: ThreadSelection::All,
-        view: View::default(),
-        ignore_sleeping: false,
-        server_sha256: None,
-        slow_ticks: None,
-        sources: Vec::new(),
-        sampler: SamplerDiagnostics::default(),
-        merge: MergeStats::default(),
-        python: PythonDiagnostics::default(),
-        recovery: None,
-    }
-}
-
 fn tree_and_export(figures: &mut Figures, usual: u64) {
     let begun = Instant::now();
     let tree = figures.measured("tree of an hour, 900,000 samples of 35 frames", |_| hour(usual));
@@ -210,7 +162,7 @@ fn tree_and_export(figures: &mut Figures, usual: u64) {
             name: "MC_SERVER".to_owned(),
             tree,
         }],
-        clock: WindowClock::new(MonotonicNanos(0), WallMillis(1_790_000_800_000)),
+        clock: WindowClock::new(MonotonicNanos(0), STARTED),
         first_window: 0,
         windows: Vec::new(),
         modules: vec![Arc::new(module("/srv/bedrock_server".into(), None))],

@@ -3,11 +3,14 @@
 //! `SPARK_FUZZ_INPUTS=10000000 cargo test --release --test command_fuzz` runs as many as are asked for; `SPARK_FUZZ_SEED` repeats a run. Not coverage-guided: that
 //! needs a nightly compiler. The parser is small, and the dictionary holds all its words.
 
+mod fuzz;
+
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{PastProfile, SlowTicks, Statistics, WallMillis};
 use endstone_spark::session::{
     Control, Ended, MonitorChange, Refusal, Requester, SessionInfo, StartRequest, StopRequest,
 };
+use fuzz::Random;
 
 /// Accepts everything, and looks at what comes of it.
 struct Session;
@@ -62,24 +65,8 @@ impl Control for Session {
     }
 }
 
-/// Marsaglia's xorshift: repeatable, and good enough to pick words.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
-    }
+fn one_of<'a>(random: &mut Random, choices: &[&'a str]) -> &'a str {
+    choices[random.below(choices.len())]
 }
 
 const WORDS: &[&str] = &[
@@ -176,29 +163,28 @@ const WORDS: &[&str] = &[
     "ﬀ",
 ];
 
+/// What most lines begin with.
+const BEGINNINGS: &[&str] = &[
+    "profiler start",
+    "profiler stop",
+    "profiler",
+    "activity",
+    "sampler upload",
+    "health",
+    "ping",
+    "tickmonitor",
+];
+
 fn line(random: &mut Random) -> Vec<u8> {
     let mut line = Vec::new();
     if random.below(4) > 0 {
-        line.extend(
-            random
-                .of(&[
-                    "profiler start",
-                    "profiler stop",
-                    "profiler",
-                    "activity",
-                    "sampler upload",
-                    "health",
-                    "ping",
-                    "tickmonitor",
-                ])
-                .bytes(),
-        );
+        line.extend(one_of(random, BEGINNINGS).bytes());
     }
     for _ in 0..random.below(9) {
         if random.below(8) > 0 {
             line.push(b' ');
         }
-        line.extend(random.of(WORDS).bytes());
+        line.extend(one_of(random, WORDS).bytes());
     }
     // Spoil it.
     for _ in 0..random.below(4) {
@@ -242,11 +228,7 @@ fn check(bytes: &[u8], random: &mut Random) {
 
 #[test]
 fn random_lines_are_answered_presentably() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let inputs = number("SPARK_FUZZ_INPUTS").unwrap_or(200_000);
-    let seed = number("SPARK_FUZZ_SEED").unwrap_or(0x5eed).max(1);
-    println!("{inputs} inputs from seed {seed}");
-    let mut random = Random(seed);
+    let (inputs, mut random) = fuzz::inputs(200_000);
     for _ in 0..inputs {
         let bytes = line(&mut random);
         check(&bytes, &mut random);

@@ -1,17 +1,17 @@
 //! An endless session, as the background profiler's is, takes as much memory after six hours as after one, and its profile holds the last hour, whole.
 
+mod export_support;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use endstone_spark::export::{self, Creator, NativeNames, ProfileMetadata, ServerReport, ThreadSelection};
+use endstone_spark::export;
 use endstone_spark::limits::{ENDLESS_MINUTES, PROFILE_GZIP_BYTES};
-use endstone_spark::model::{
-    Module, ModuleId, MonotonicNanos, PythonDiagnostics, Retention, SamplerDiagnostics, ThreadKey, Tid, View,
-    WallMillis,
-};
-use endstone_spark::profile::{Forest, FrameKey, MergeStats, Snapshot, ThreadProfile, WindowClock, WindowStats};
+use endstone_spark::model::{ModuleId, MonotonicNanos, Retention, ThreadKey, Tid};
+use endstone_spark::profile::{Forest, FrameKey, Snapshot, ThreadProfile, WindowClock, WindowStats};
+use export_support::{Names, STARTED, metadata, module};
 use harness::Profile;
 
 /// Counts bytes that are in use.
@@ -60,33 +60,8 @@ fn minute(forest: &mut Forest, thread: ThreadKey, minute: u32) -> u64 {
     SAMPLES * NANOS
 }
 
-struct Names;
-
-impl NativeNames for Names {
-    fn function(&mut self, _: &Module, rva: u64) -> Option<String> {
-        Some(format!("Server::function_{rva}"))
-    }
-
-    fn function_start(&mut self, _: &Module, _: u64) -> Option<u64> {
-        None
-    }
-
-    fn problem(&self, _: &Module) -> Option<String> {
-        None
-    }
-}
-
 fn snapshot(threads: Vec<ThreadProfile>) -> Snapshot {
     let first_window = 300;
-    let module = Module {
-        id: ModuleId::new(1),
-        path: "/srv/bedrock_server".into(),
-        avma: 0..1,
-        base_svma: 0,
-        build_id: None,
-        device: 0,
-        inode: 0,
-    };
     let stats = WindowStats {
         ticks: 1_200,
         tps: 20.0,
@@ -96,33 +71,11 @@ fn snapshot(threads: Vec<ThreadProfile>) -> Snapshot {
     };
     Snapshot {
         threads,
-        clock: WindowClock::new(MonotonicNanos(0), WallMillis(1_790_000_800_000)),
+        clock: WindowClock::new(MonotonicNanos(0), STARTED),
         first_window,
         windows: (first_window..360).map(|_| stats).collect(),
-        modules: vec![Arc::new(module)],
+        modules: vec![Arc::new(module("/srv/bedrock_server".into(), None))],
         codes: Vec::new(),
-    }
-}
-
-fn metadata() -> ProfileMetadata {
-    ProfileMetadata {
-        creator: Creator::Console,
-        started: WallMillis(1_790_000_800_000),
-        ended: WallMillis(1_790_004_400_000),
-        interval_micros: 4_000,
-        ticks: 72_000,
-        comment: String::new(),
-        server: ServerReport::default(),
-        selection: ThreadSelection::All,
-        view: View::default(),
-        ignore_sleeping: false,
-        server_sha256: None,
-        slow_ticks: None,
-        sources: Vec::new(),
-        sampler: SamplerDiagnostics::default(),
-        merge: MergeStats::default(),
-        python: PythonDiagnostics::default(),
-        recovery: None,
     }
 }
 

@@ -4,26 +4,13 @@
 //! `SPARK_FUZZ_INPUTS=20000000 cargo test --release --test journal_fuzz` runs as many as are asked for; `SPARK_FUZZ_SEED` repeats a run. Not coverage-guided: that
 //! needs a nightly compiler.
 
+mod fuzz;
+
 use std::path::Path;
 
 use endstone_spark::journal::{Event, Replay, SessionId};
 use endstone_spark::limits;
-
-/// Marsaglia's xorshift: repeatable, and good enough to pick places.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-}
+use fuzz::Random;
 
 type Record = (u8, Vec<u8>);
 
@@ -201,12 +188,8 @@ fn peak() -> u64 {
 
 #[test]
 fn spoiled_journals_neither_panic_nor_take_memory() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let inputs = number("SPARK_FUZZ_INPUTS").unwrap_or(50_000);
-    let seed = number("SPARK_FUZZ_SEED").unwrap_or(0x5eed).max(1);
-    println!("{inputs} inputs from seed {seed}");
+    let (inputs, mut random) = fuzz::inputs(50_000);
     let goods = corpus();
-    let mut random = Random(seed);
     let (mut samples, mut damaged, mut records) = (0, 0, 0);
     for _ in 0..inputs {
         let mut watch = Watch::default();

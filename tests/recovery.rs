@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use endstone_spark::export::pb::SamplerData;
 use endstone_spark::limits;
 use endstone_spark::session::{Control, Destination, Notice, Requester};
+use harness::journal_files;
 use ticking::Server;
 
 /// Nobody listens there.
@@ -17,18 +18,6 @@ const NOBODY: &str = "http://127.0.0.1:9";
 
 fn recovery(folder: &Path) -> PathBuf {
     folder.join("plugins/spark/recovery")
-}
-
-fn journals(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(recovery(folder)) else {
-        return Vec::new();
-    };
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "journal"))
-        .collect();
-    files.sort();
-    files
 }
 
 fn set_aside(folder: &Path) -> usize {
@@ -52,7 +41,7 @@ fn crash() -> (String, Vec<u8>) {
     for _ in 0..300 {
         server.tick();
     }
-    let files = journals(server.folder.path());
+    let files = journal_files(server.folder.path()).unwrap();
     assert_eq!(files.len(), 1, "{files:?}");
     let copy = std::fs::read(&files[0]).unwrap();
     server.service.cancel(&Requester::Console).unwrap();
@@ -83,7 +72,7 @@ fn until_said(server: &mut Server, text: &str) {
 }
 
 fn until_gone(server: &mut Server) {
-    while !journals(server.folder.path()).is_empty() {
+    while !journal_files(server.folder.path()).unwrap().is_empty() {
         server.tick();
     }
 }
@@ -143,7 +132,7 @@ fn a_session_that_ends_well_leaves_no_journal() {
         server.stop(to).unwrap();
         server.until(|notice| matches!(notice, Notice::Saved { .. }));
         server.settle();
-        assert!(journals(server.folder.path()).is_empty());
+        assert!(journal_files(server.folder.path()).unwrap().is_empty());
         server.service.recover();
         server.service.shutdown();
         assert!(!server.has_said("what it had sampled"), "{:?}", server.said);
@@ -164,12 +153,12 @@ fn a_profile_that_is_not_saved_yet_keeps_its_journal() {
     server.stop(Destination::File).unwrap();
     server.until(|notice| matches!(notice, Notice::SaveFailed { .. }));
     server.settle();
-    assert_eq!(journals(server.folder.path()).len(), 1);
+    assert_eq!(journal_files(server.folder.path()).unwrap().len(), 1);
 
     // The plugin's end cannot write it either: the next start does.
     server.service.shutdown();
     server.settle();
-    assert_eq!(journals(server.folder.path()).len(), 1);
+    assert_eq!(journal_files(server.folder.path()).unwrap().len(), 1);
     std::fs::remove_file(&profiles).unwrap();
     let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
     drop(server);
@@ -193,7 +182,7 @@ fn a_recovered_profile_that_cannot_be_saved_is_recovered_at_the_next_start() {
         "{told:?}"
     );
     server.service.shutdown();
-    assert_eq!(journals(server.folder.path()).len(), 1);
+    assert_eq!(journal_files(server.folder.path()).unwrap().len(), 1);
     std::fs::remove_file(&profiles).unwrap();
     let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
     drop(server);
@@ -334,7 +323,11 @@ fn a_second_server_in_the_folder_is_kept_out_and_profiles_without_a_journal() {
     server.stop(Destination::File).unwrap();
     server.until(|notice| matches!(notice, Notice::Saved { .. }));
     server.settle();
-    assert_eq!(journals(server.folder.path()).len(), 1, "the other server's");
+    assert_eq!(
+        journal_files(server.folder.path()).unwrap().len(),
+        1,
+        "the other server's"
+    );
     // It dies, and with it its lock.
     drop(other);
     assert!(matches!(until_done(&mut server), Notice::Recovered { .. }));

@@ -3,7 +3,8 @@
 use endstone_spark::journal::{SegmentError, SessionId};
 
 use super::independent;
-use super::support::{Random, Seen, files, read, write_one};
+use super::random::Random;
+use super::support::{Seen, files, read, write_one};
 
 fn whole(batches: usize) -> (SessionId, Vec<u8>) {
     let root = tempfile::tempdir().unwrap();

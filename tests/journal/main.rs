@@ -2,6 +2,8 @@
 
 mod damage;
 mod independent;
+#[path = "../fuzz/random.rs"]
+mod random;
 mod sessions;
 mod support;
 mod writing;

@@ -11,6 +11,8 @@ use endstone_spark::model::{
     WallMillis,
 };
 
+use super::random::Random;
+
 pub const START: u64 = 5_000_000_000;
 
 pub fn key(serial: u32) -> ThreadKey {
@@ -44,22 +46,6 @@ pub fn modules(count: u32) -> Vec<Arc<Module>> {
             })
         })
         .collect()
-}
-
-/// Marsaglia's xorshift: repeatable, and good enough for this.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
 }
 
 /// A sample as it was taken, and as it should come back.

@@ -7,7 +7,8 @@ use endstone_spark::journal::{Event, Journal, RecoveryFolder, Replay, TickFeed};
 use endstone_spark::limits;
 
 use super::independent;
-use super::support::{Load, Random, files, flush, give_fresh, head, key, modules, read, write_one};
+use super::random::Random;
+use super::support::{Load, files, flush, give_fresh, head, key, modules, read, write_one};
 
 /// Runs of repetitions are one entry: samples of the same stack and thread in a row are put together before both sides are compared.
 fn joined(taken: &[super::support::Taken]) -> Vec<(u32, Vec<endstone_spark::journal::Frame>, u64)> {

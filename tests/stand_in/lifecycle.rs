@@ -170,12 +170,7 @@ fn with_all_tool_ids_taken_a_session_is_native_and_says_so_and_one_free_id_is_en
     let profile = stop(&mut server);
     server.stop_cleanly().unwrap();
     assert_sound(&profile);
-    assert!(
-        profile
-            .stacks()
-            .iter()
-            .any(|stack| stack.has("[Python] endstone_market."))
-    );
+    assert!(profile.has("[Python] endstone_market."));
     let audits = &profile.extra("Python attribution").unwrap()["comparisons with the interpreter"];
     assert!(audits["made"].as_u64().unwrap() > 5, "{audits}");
     assert_eq!(audits["showed a wrong frame"], 0, "{audits}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness::{Profile, Server, ServerBuilder};
+use harness::{Profile, Server, ServerBuilder, journal_files};
 
 use super::independent;
 use super::profiles::shares;
@@ -11,21 +11,9 @@ use super::{ANSWER, alone, assert_sound, figure, lab, start, stop};
 
 const RECOVERED: &str = "what it had sampled is saved";
 
-fn journals(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir.join("plugins/spark/recovery")) else {
-        return Vec::new();
-    };
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "journal"))
-        .collect();
-    files.sort();
-    files
-}
-
 fn samples(dir: &Path) -> u64 {
     let count = |file: &PathBuf| independent::count(&std::fs::read(file).unwrap()).samples;
-    journals(dir).iter().map(count).sum()
+    journal_files(dir).unwrap().iter().map(count).sum()
 }
 
 /// A folder for servers that follow each other; nothing is uploaded from it.
@@ -99,7 +87,7 @@ fn a_server_that_is_killed_or_crashes_loses_nothing_that_was_written() {
         assert!(metadata.sources.contains_key("market"));
         server.ask("spark activity", "recovered_").unwrap();
         server.stop_cleanly().unwrap();
-        assert!(journals(dir.path()).is_empty());
+        assert!(journal_files(dir.path()).unwrap().is_empty());
         // Once is enough.
         for file in harness::profile_files(dir.path()).unwrap() {
             std::fs::remove_file(file).unwrap();
@@ -185,10 +173,10 @@ fn journals_are_for_the_owner_alone() {
     let mut server = lab.server(&python).start_ready().unwrap();
     start(&mut server, "");
     server.ask("!ticks 20", "!ticks done").unwrap();
-    let file = journals(server.dir()).remove(0);
+    let file = journal_files(server.dir()).unwrap().remove(0);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(file.parent().unwrap()), mode(&file)), (0o700, 0o600));
     server.ask("spark profiler cancel", "nothing was saved").unwrap();
-    assert!(journals(server.dir()).is_empty());
+    assert!(journal_files(server.dir()).unwrap().is_empty());
     server.stop_cleanly().unwrap();
 }

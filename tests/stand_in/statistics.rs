@@ -135,18 +135,18 @@ impl Measured {
     }
 }
 
+/// A server that does nothing of its own in its ticks.
+fn idle_server() -> Server {
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let builder = lab.server(&python).arg("--load").arg("none").arg("--no-python");
+    builder.start_ready().unwrap()
+}
+
 #[test]
 fn every_figure_of_ticks_is_what_the_server_measured() {
     let _alone = alone();
-    let lab = lab();
-    let python = lab.default_python().unwrap();
-    let mut server = lab
-        .server(&python)
-        .arg("--load")
-        .arg("none")
-        .arg("--no-python")
-        .start_ready()
-        .unwrap();
+    let mut server = idle_server();
     let mut lengths = Vec::new();
     // Enough that what lies between the stand-in's clock and ours, a millisecond on a full machine, is little beside it.
     server.ask("!ticks 60", "!ticks done").unwrap();
@@ -216,15 +216,7 @@ fn health_says_what_is_known_of_the_machine_and_its_players() {
 #[test]
 fn the_tick_monitor_learns_then_tells_of_slow_ticks_until_it_is_stopped() {
     let _alone = alone();
-    let lab = lab();
-    let python = lab.default_python().unwrap();
-    let mut server = lab
-        .server(&python)
-        .arg("--load")
-        .arg("none")
-        .arg("--no-python")
-        .start_ready()
-        .unwrap();
+    let mut server = idle_server();
     let begun = server.mark();
     server
         .ask("spark tickmonitor --threshold-tick 150", "150 ms or more")

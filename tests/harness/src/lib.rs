@@ -56,7 +56,7 @@ pub use plugins::build as build_plugin;
 pub use profile::{Frame, Profile, Stack};
 pub use progress::{Step, note};
 pub use python::{Origin, OwnLibc, Python};
-pub use server::{START_TIMEOUT, STOP_TIMEOUT, Server, profile_files};
+pub use server::{START_TIMEOUT, STOP_TIMEOUT, Server, journal_files, profile_files};
 pub use server_builder::{ServerBuilder, install};
 pub use tree::TreeOptions;
 pub use version::{BadVersion, PythonVersion};

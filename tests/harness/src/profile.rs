@@ -129,6 +129,11 @@ impl Profile {
         self.data.threads.iter().flat_map(thread_stacks).collect()
     }
 
+    /// Whether a stack has a frame with this text in its name.
+    pub fn has(&self, text: &str) -> bool {
+        self.stacks().iter().any(|stack| stack.has(text))
+    }
+
     /// Milliseconds of all threads together.
     pub fn total_millis(&self) -> f64 {
         self.data.threads.iter().flat_map(|thread| &thread.times).sum()

@@ -237,18 +237,32 @@ impl Drop for Server {
 /// The profiles in a server folder, oldest first.
 ///
 /// # Errors
-/// If their folder exists and cannot be read.
+/// If the folder is there and cannot be read.
 pub fn profile_files(dir: &Path) -> Result<Vec<PathBuf>> {
-    let profiles = dir.join("plugins").join("spark").join("profiles");
-    if !profiles.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut files: Vec<PathBuf> = fs::read_dir(&profiles)
-        .context("read", &profiles)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "sparkprofile"))
-        .collect();
+    let mut files = files_in(dir, "profiles", "sparkprofile")?;
     // By their age: two of one second differ in what their names end with, which does not sort.
     files.sort_by_cached_key(|path| (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone()));
     Ok(files)
+}
+
+/// The segments of journals in a server folder, in the order of their names.
+///
+/// # Errors
+/// If the folder is there and cannot be read.
+pub fn journal_files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = files_in(dir, "recovery", "journal")?;
+    files.sort();
+    Ok(files)
+}
+
+fn files_in(dir: &Path, folder: &str, ending: &str) -> Result<Vec<PathBuf>> {
+    let folder = dir.join("plugins").join("spark").join(folder);
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    Ok(fs::read_dir(&folder)
+        .context("read", &folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == ending))
+        .collect())
 }
