@@ -121,7 +121,7 @@ pub fn start_with_look(
     let mut rounds = Rounds::new(engine, owner, Arc::clone(&shared), options, look);
     rounds.look_first();
     let worker = thread::spawn("spark-sampler", move || rounds.run()).map_err(StartError::Thread)?;
-    let source = SampleSource::new(Arc::clone(&shared));
+    let source = SampleSource::new(Arc::clone(&shared), table);
     let sampler = Sampler {
         shared,
         worker: Some(worker),

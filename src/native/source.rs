@@ -8,11 +8,13 @@ use super::queue::{PythonKind, Queued, Shown, Stack};
 use super::sampler::Shared;
 use super::swaps::Swaps;
 use crate::model::{Module, ModuleId, NativeFrame, PythonPart, Sample, ThreadKey};
+use crate::shadow::ShadowTable;
 
 /// Hands out samples in the order in which they were taken, thread by thread.
 #[derive(Debug)]
 pub struct SampleSource {
     shared: Arc<Shared>,
+    table: &'static ShadowTable,
     batch: VecDeque<Queued>,
     last: HashMap<ThreadKey, (Stack, Vec<NativeFrame>)>,
     starts: HashMap<ModuleId, u64>,
@@ -21,9 +23,10 @@ pub struct SampleSource {
 }
 
 impl SampleSource {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, table: &'static ShadowTable) -> Self {
         SampleSource {
             shared,
+            table,
             batch: VecDeque::new(),
             last: HashMap::new(),
             starts: HashMap::new(),
@@ -65,7 +68,7 @@ impl SampleSource {
                 rva: frame.address.wrapping_sub(self.start_of(frame.module)),
                 cfa: frame.cfa,
             }));
-            if !self.swaps.allow(&stack) {
+            if !self.swaps.allow(&stack, self.table.is_watched()) {
                 stack.python = PythonKind::None;
             }
             self.last.insert(queued.thread, (stack, native));
