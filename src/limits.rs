@@ -199,8 +199,9 @@ pub const BACKGROUND_CALLBACK_PERMILLE: u64 = 5;
 /// How long they are watched before that is decided, in seconds: a plugin's busy second is no reason.
 pub const BACKGROUND_CALLBACK_SECONDS: u64 = 10;
 
-/// What one monitoring event costs, in nanoseconds: half of what a call and its return cost, by `./dev bench` (docs/performance.md).
-pub const CALLBACK_NANOS: u64 = 23;
+/// What one monitoring event costs, in nanoseconds: half of what a call and its return cost more, which is 58 in the middle of all versions of Python and kinds of work
+/// in docs/performance.md (39 to 110).
+pub const CALLBACK_NANOS: u64 = 29;
 
 /// Minutes that an endless session keeps: as many as the viewer shows well, and as many as spark keeps.
 pub const ENDLESS_MINUTES: u32 = 60;
@@ -482,6 +483,12 @@ pub const SURVEYED_DIMENSIONS: usize = 16;
 /// Longest wait for the server thread to look at the world, in milliseconds. It takes a tick or two for each dimension, and one for every
 /// [`SURVEYED_ENTITIES_PER_TICK`] entities; a server that is that slow has its profile without.
 pub const SURVEY_WAIT_MILLIS: u64 = 10_000;
+
+/// How long a server may not tick until it is no longer waited for, in milliseconds: then the profile is what its owner wants to see, not the world.
+pub const STILL_SERVER_MILLIS: u64 = 2_000;
+
+/// Longest wait of a session that keeps only slow ticks for the end of the one that runs when it is to end, in milliseconds. One that takes longer is kept as far as it came.
+pub const LAST_TICK_MILLIS: u64 = 2_000;
 
 /// Minutes whose counts of players, entities and chunks are kept: those of the longest session ([`MAX_TIMEOUT_SECONDS`]).
 pub const COUNTED_MINUTES: usize = 1_441;

@@ -11,8 +11,8 @@ use endstone_spark::model::{
     SlowTicks, Statistics, ThreadChoice, ThreadNames, TickFigures, WallMillis,
 };
 use endstone_spark::session::{
-    Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
-    StopRequest,
+    BackgroundInfo, Control, Destination, Ended, ExportStep, MonitorChange, Refusal, Requester, RunningInfo,
+    SessionInfo, StartRequest, StopRequest,
 };
 
 /// What the session answers, and what it was asked for.
@@ -212,6 +212,17 @@ fn refusals_say_what_to_do() {
             "[⚡] The profiler is being stopped already.",
         ),
         (
+            "profiler cancel",
+            Refusal::TooLate,
+            "[⚡] Too late to cancel: the session was stopped already. Its profile is uploaded or saved as was asked for.",
+        ),
+        (
+            "profiler cancel",
+            Refusal::OnlyBackground,
+            "[⚡] The profiler is not running but in the background, and goes on there. To switch that off, set \
+             backgroundProfiler = false in plugins/spark/config.toml and restart the server.",
+        ),
+        (
             "profiler start",
             Refusal::ServerThreadUnknown,
             "[⚡] The server has not ticked yet. Try again when it has finished starting.",
@@ -303,6 +314,55 @@ fn info_shows_the_running_session() {
 }
 
 #[test]
+fn info_says_what_the_background_profiler_has_and_takes() {
+    let in_background = |python| {
+        let background = BackgroundInfo {
+            kept_seconds: 3_600,
+            samples: 720_000,
+            interval_micros: 10_000,
+            python,
+            elapsed_nanos: 7_200_000_000_000,
+            own_nanos: 72_000_000_000,
+            server_nanos: 3_600_000_000,
+            bytes: 4_096,
+        };
+        let session = Session {
+            info: SessionInfo {
+                background: Some(background),
+                ..SessionInfo::default()
+            },
+            ..Session::default()
+        };
+        answer(&session, "profiler info").0
+    };
+    assert_eq!(
+        in_background(PythonState::Absent),
+        "[⚡] The profiler is not running. Start it with /spark profiler start.
+    In the background: the last 1 h, one sample every 10 ms (720,000 samples so far). /spark profiler stop makes a profile of it.
+    It takes 1.00 % of one core, 0.05 % of the server thread's time, and 4 KiB of memory for call trees, as measured since it began."
+    );
+    assert!(
+        in_background(PythonState::Active).contains("every 10 ms, with Python functions (720,000 samples so far).")
+    );
+}
+
+#[test]
+fn a_stop_without_a_session_makes_a_profile_of_the_background() {
+    let session = Session {
+        ended: Some(Ended::Nothing),
+        ..Session::default()
+    };
+    for (line, more) in [
+        ("profiler stop", ""),
+        ("profiler stop --save-to-file", " The profile will be saved to a file."),
+        ("profiler upload", " The profile will be uploaded."),
+    ] {
+        let expected = format!("[⚡] Making a profile of what the background profiler has; it goes on.{more}");
+        assert_eq!(answer(&session, line).0, expected, "{line}");
+    }
+}
+
+#[test]
 fn info_says_how_many_ticks_were_slow() {
     let ticks = |kept, longest_nanos| {
         info(|running| {
@@ -331,9 +391,13 @@ fn info_says_how_far_python_frames_can_be_trusted() {
         info(|running| running.python.threads_refused = 2)
             .ends_with("in 0 % of the samples, at most 37 calls deep, 2 threads had no room.")
     );
-    assert!(audited(1, 0).ends_with("at most 37 calls deep, checked once."));
-    assert!(audited(1_250, 0).ends_with("at most 37 calls deep, checked 1,250 times."));
-    assert!(audited(1_250, 2).ends_with("checked 1,250 times, with a wrong function in 2 of them."));
+    assert!(audited(1, 0).ends_with("at most 37 calls deep, compared with the interpreter's own frames once."));
+    assert!(audited(1_250, 0).ends_with("compared with the interpreter's own frames 1,250 times."));
+    assert!(audited(1_250, 2).ends_with("own frames 1,250 times, with a wrong function in 2 of them."));
+    assert!(
+        info(|running| running.python.codes = [0; 5])
+            .ends_with("\n    Python 3.13.0: functions are followed; none has been called yet.")
+    );
     let swapping = |names: &[&str]| {
         info(|running| {
             running.python.swapping_threads = names.len() as u64;

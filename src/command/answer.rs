@@ -132,6 +132,9 @@ pub fn answer_refusal(refusal: &Refusal) -> Line {
             .bad("The profiler is not running but in the background, and goes on there. To switch that off, set ")
             .value("backgroundProfiler = false")
             .bad(" in plugins/spark/config.toml and restart the server."),
+        Refusal::TooLate => Line::new().bad(
+            "Too late to cancel: the session was stopped already. Its profile is uploaded or saved as was asked for.",
+        ),
         Refusal::EndingAlready => Line::new().bad("The profiler is being stopped already."),
         Refusal::ServerThreadUnknown => {
             Line::new().bad("The server has not ticked yet. Try again when it has finished starting.")

@@ -77,7 +77,7 @@ fn background(info: &BackgroundInfo) -> [Line; 2] {
             .value(fine_share(info.server_nanos, info.elapsed_nanos))
             .text(" of the server thread's time, and ")
             .value(size(info.bytes))
-            .text("."),
+            .text(" of memory for call trees, as measured since it began."),
     ]
 }
 
@@ -132,6 +132,9 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
         PythonState::Attaching => line.text("waiting for the interpreter."),
         PythonState::Active => {
             let functions = python.codes.iter().map(|count| u64::from(*count)).sum();
+            if functions == 0 {
+                return line.text("functions are followed; none has been called yet.");
+            }
             let line = line
                 .value(counted(functions, "function"))
                 .text(" seen, in ")
@@ -146,9 +149,12 @@ fn python_state(python: &PythonDiagnostics, sampler: &SamplerDiagnostics) -> Lin
             let audits = &python.audits;
             match (audits.made, audits.disagreed) {
                 (0, _) => line.text("."),
-                (made, 0) => line.text(", checked ").value(times(made)).text("."),
+                (made, 0) => line
+                    .text(", compared with the interpreter's own frames ")
+                    .value(times(made))
+                    .text("."),
                 (made, disagreed) => line
-                    .text(", checked ")
+                    .text(", compared with the interpreter's own frames ")
                     .value(times(made))
                     .bad(format!(", with a wrong function in {} of them.", count(disagreed))),
             }

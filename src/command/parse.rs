@@ -105,10 +105,10 @@ pub enum ParseError {
     #[error("--player needs the name of a player.")]
     Player,
     /// Not a number in range.
-    #[error("--threshold must be a number of percent above 0.")]
+    #[error("--threshold must be a number of percent above 0, at most 1000000.")]
     Threshold,
     /// Not a number in range.
-    #[error("--threshold-tick must be a number of milliseconds above 0.")]
+    #[error("--threshold-tick must be a number of milliseconds above 0, at most 1000000.")]
     ThresholdTick,
     /// Both.
     #[error("--threshold and --threshold-tick exclude each other. Give one of them.")]

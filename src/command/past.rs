@@ -58,6 +58,11 @@ fn line(now: WallMillis, entry: &PastProfile) -> Line {
                 counted(entry.samples, "sample"),
                 duration(entry.seconds)
             ),
+            PastKind::Background => format!(
+                ", in the background {} in {}: ",
+                counted(entry.samples, "sample"),
+                duration(entry.seconds)
+            ),
             PastKind::Health => ", health report: ".to_owned(),
         })
         .value(place)

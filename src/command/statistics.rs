@@ -24,64 +24,62 @@ pub(super) fn health(statistics: &Statistics, view: HealthView) -> Vec<Line> {
     lines
 }
 
+/// A figure that does not exist yet, or would only repeat the shorter time's.
+const NOT_YET: &str = "not yet";
+
 fn ticks_per_second(statistics: &Statistics) -> Line {
     let tps = &statistics.tps;
+    if tps.last_5s.is_none() {
+        return Line::new().text("The server has not ticked often enough yet.");
+    }
+    let longer = |than: f64, figure: Option<f64>| figure.filter(|_| tps.known_seconds > than);
     let figures = [
         ("5 s", tps.last_5s),
-        ("10 s", tps.last_10s),
-        ("1 min", tps.last_1m),
-        ("5 min", tps.last_5m),
-        ("15 min", tps.last_15m),
+        ("10 s", longer(5.0, tps.last_10s)),
+        ("1 min", longer(10.0, tps.last_1m)),
+        ("5 min", longer(60.0, tps.last_5m)),
+        ("15 min", longer(300.0, tps.last_15m)),
     ];
-    let Some(figures) = all(figures) else {
-        return Line::new().text("The server has not ticked often enough yet.");
-    };
     over(Line::new().text("TPS"), &figures, |line, tps| {
         line.graded(tps_grade(tps), format!("{tps:.2}"))
     })
 }
 
-/// All figures of a row, or none: a shorter time has one whenever a longer one has.
-fn all<const N: usize>(figures: [(&'static str, Option<f64>); N]) -> Option<Vec<(&'static str, f64)>> {
-    figures
-        .into_iter()
-        .map(|(time, figure)| Some((time, figure?)))
-        .collect()
-}
-
 /// `NAME over 5 s, 10 s: 1, 2`.
-fn over(line: Line, figures: &[(&str, f64)], show: impl Fn(Line, f64) -> Line) -> Line {
+fn over(line: Line, figures: &[(&str, Option<f64>)], show: impl Fn(Line, f64) -> Line) -> Line {
     let times: Vec<&str> = figures.iter().map(|(time, _)| *time).collect();
     let mut line = line.text(format!(" over {}: ", times.join(", ")));
     for (index, (_, figure)) in figures.iter().enumerate() {
         if index > 0 {
             line = line.text(", ");
         }
-        line = show(line, *figure);
+        line = match figure {
+            Some(figure) => show(line, *figure),
+            None => line.text(NOT_YET),
+        };
     }
     line
 }
 
 fn millis_per_tick(statistics: &Statistics) -> Vec<Line> {
     let mspt = &statistics.mspt;
-    let rows = [
-        ("10 s", mspt.last_10s),
-        ("1 min", mspt.last_1m),
-        ("5 min", mspt.last_5m),
-    ];
-    let known: Vec<(&str, Distribution)> = rows
-        .into_iter()
-        .filter_map(|(time, figures)| Some((time, figures?)))
-        .collect();
-    if known.is_empty() {
+    if mspt.last_10s.is_none() {
         return Vec::new();
     }
+    let longer = |than: f64, figures: Option<Distribution>| figures.filter(|_| mspt.known_seconds > than);
+    let rows = [
+        ("10 s", mspt.last_10s),
+        ("1 min", longer(10.0, mspt.last_1m)),
+        ("5 min", longer(60.0, mspt.last_5m)),
+    ];
     let mut lines = vec![Line::continued().text("Milliseconds per tick, mean / min / median / 95 % / max:")];
-    lines.extend(
-        known
-            .into_iter()
-            .map(|(time, figures)| spread(Line::continued().text(format!("  {time}: ")), &figures, mspt_grade)),
-    );
+    lines.extend(rows.into_iter().map(|(time, figures)| {
+        let line = Line::continued().text(format!("  {time}: "));
+        match figures {
+            Some(figures) => spread(line, &figures, mspt_grade),
+            None => line.text(NOT_YET),
+        }
+    }));
     lines
 }
 
@@ -103,14 +101,22 @@ pub(super) fn spread(line: Line, figures: &Distribution, grade: impl Fn(f64) -> 
         })
 }
 
+/// After so many seconds of ticks, processor time that is not known will not be.
+const UNREADABLE_SECONDS: f64 = 10.0;
+
 fn processor(statistics: &Statistics) -> Vec<Line> {
     let cpu = &statistics.cpu;
     let row = |name: String, shares: &CpuShares| {
-        let figures = all([
+        // Shares are known from the second reading on, a second after the first. Where nothing can be read there is no line.
+        if shares.last_10s.is_none() && statistics.tps.known_seconds > UNREADABLE_SECONDS {
+            return None;
+        }
+        let longer = |than: f64, figure: Option<f64>| figure.filter(|_| cpu.known_seconds > than);
+        let figures = [
             ("10 s", shares.last_10s),
-            ("1 min", shares.last_1m),
-            ("15 min", shares.last_15m),
-        ])?;
+            ("1 min", longer(10.0, shares.last_1m)),
+            ("15 min", longer(60.0, shares.last_15m)),
+        ];
         Some(over(Line::continued().text(name), &figures, |line, part| {
             line.graded(cpu_grade(part), format!("{:.1} %", part * 100.0))
         }))
@@ -139,7 +145,7 @@ fn shortness(statistics: &Statistics) -> Vec<Line> {
             Line::continued()
                 .text("Measured for ")
                 .value(duration(ticks as u64))
-                .text(" so far: longer times cover only that."),
+                .text(" so far: the longest time shown covers only that."),
         );
     }
     if lengths + 1.0 < ticks.min(300.0) {
@@ -205,11 +211,14 @@ fn memory(statistics: &Statistics, detailed: bool) -> Vec<Line> {
         lines.push(Line::continued().text("Swap: ").value("none"));
     }
     let disk = statistics.disk;
-    lines.extend(used(
-        "Disk: ",
-        disk.map(|disk| disk.used_bytes),
-        disk.map(|disk| disk.total_bytes),
-    ));
+    lines.extend(disk.map(|disk| {
+        let line = Line::continued()
+            .text("Disk: ")
+            .value(size(disk.total_bytes.saturating_sub(disk.used_bytes)));
+        line.text(" free for the server of ")
+            .value(size(disk.total_bytes))
+            .text(format!(" ({} used)", share(disk.used_bytes, disk.total_bytes)))
+    }));
     lines
 }
 

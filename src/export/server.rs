@@ -41,6 +41,8 @@ pub struct ServerReport {
     pub statistics: Option<Statistics>,
     /// What is loaded; `None` when no world is, or nobody could look.
     pub world: Option<World>,
+    /// Why the world is not known, if it should be.
+    pub world_problem: Option<&'static str>,
     /// The Python interpreter, if there is one.
     pub python: Option<Interpreter>,
     /// What may be shown of `server.properties`, by name; each value is a JSON text.
@@ -158,6 +160,9 @@ impl ServerReport {
         let mut extra = BTreeMap::new();
         if let Some(world) = &self.world {
             extra.insert("World".to_owned(), loaded(world).to_string());
+        }
+        if let Some(problem) = self.world_problem {
+            extra.insert("World".to_owned(), json!({ "problem": problem }).to_string());
         }
         if let Some(python) = &self.python {
             extra.insert("Python".to_owned(), interpreter(python).to_string());

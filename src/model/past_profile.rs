@@ -19,6 +19,8 @@ pub enum PastKind {
     /// A profile. Lists of older versions say nothing and hold nothing else.
     #[default]
     Profile,
+    /// A profile of what the background profiler had.
+    Background,
     /// A health report: it has neither length nor samples.
     Health,
 }

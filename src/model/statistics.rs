@@ -144,7 +144,7 @@ pub struct MemoryUse {
 pub struct DiskUse {
     /// What is in use.
     pub used_bytes: u64,
-    /// What there is, used or not. Some of the rest may be for the system's owner only.
+    /// What is in use and what is free for the server's user. What only the system's owner may use is left out, as `df` does.
     pub total_bytes: u64,
 }
 

@@ -6,55 +6,16 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::books::Books;
-use super::eras::CodeEras;
+use super::intake::{Intake, MergeFigures};
 use crate::journal::Feed;
-use crate::model::{Module, PythonPart, Sample, SamplerDiagnostics, TickFigures};
+use crate::model::{Module, TickFigures};
 use crate::native::SampleSource;
-use crate::profile::{MergeStats, Merger, Room, ThreadProfile};
+use crate::profile::ThreadProfile;
 use crate::sys::task;
 use crate::sys::thread::{self, Worker};
 
 /// How long the thread waits for samples before it publishes its figures. Waking costs more than the work for a sample, so it works on many at a time.
 const DRAIN_WAIT: Duration = Duration::from_millis(250);
-
-/// What the aggregation found so far, beside the trees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct MergeFigures {
-    /// What became of Python entries.
-    pub(super) merge: MergeStats,
-    /// Samples that had a shadow stack.
-    pub(super) snapshots: u64,
-    /// Samples whose shadow stack was being written.
-    pub(super) torn: u64,
-    /// Samples with at least one Python frame placed.
-    pub(super) attributed: u64,
-    /// What became of ticks, if only slow ones are kept.
-    pub(super) ticks: Option<TickFigures>,
-    /// Room that the trees take.
-    pub(super) used: Room,
-}
-
-impl MergeFigures {
-    fn count(&mut self, sample: &Sample<'_>, merged: &MergeStats) {
-        match sample.python {
-            PythonPart::None => {}
-            PythonPart::Torn => self.torn += 1,
-            PythonPart::Frames { .. } => self.snapshots += 1,
-        }
-        self.attributed += u64::from(merged.placed > 0);
-        self.merge.add(merged);
-    }
-
-    /// Writes these figures over the places of `diagnostics` that the native side leaves empty.
-    pub(super) fn complete(&self, diagnostics: &mut SamplerDiagnostics) {
-        diagnostics.python_snapshots = self.snapshots;
-        diagnostics.python_torn = self.torn;
-        diagnostics.attributed = self.attributed;
-        diagnostics.entries_placed = self.merge.placed;
-        diagnostics.entries_missed = self.merge.missed;
-        diagnostics.entries_unanchored = self.merge.unanchored;
-    }
-}
 
 /// What is left when the thread has ended.
 #[derive(Debug)]
@@ -98,16 +59,11 @@ impl Aggregator {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(
-        source: SampleSource,
-        books: Books,
-        eras: Arc<CodeEras>,
-        feed: Option<Feed>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn start(source: SampleSource, intake: Intake, feed: Option<Feed>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let worker = thread::spawn("spark-aggregate", {
             let shared = Arc::clone(&shared);
-            move || run(source, books, &eras, feed, &shared)
+            move || run(source, intake, feed, &shared)
         })?;
         Ok(Aggregator { shared, worker })
     }
@@ -145,19 +101,14 @@ impl Aggregator {
     }
 }
 
-fn run(mut source: SampleSource, mut books: Books, eras: &CodeEras, mut feed: Option<Feed>, shared: &Shared) {
-    let mut moved = Vec::new();
-    let mut merger = Merger::new();
-    let mut figures = MergeFigures::default();
+fn run(mut source: SampleSource, mut intake: Intake, mut feed: Option<Feed>, shared: &Shared) {
     let mut more = true;
     while more {
         more = source.drain(DRAIN_WAIT, &mut |sample| {
             if let Some(feed) = &mut feed {
                 feed.sample(sample);
             }
-            let merged = merger.merge(sample);
-            figures.count(sample, &merged.stats);
-            books.sample(sample, eras.path(sample.taken_at, merged.path, &mut moved));
+            intake.sample(sample);
         });
         let ended = source.take_ended();
         if let Some(feed) = &mut feed {
@@ -166,17 +117,14 @@ fn run(mut source: SampleSource, mut books: Books, eras: &CodeEras, mut feed: Op
             }
             feed.flush(|| source.modules(), |key| source.thread_name(key));
         }
-        books.settle(ended);
-        figures.ticks = books.tick_figures();
-        figures.used = books.used();
-        *shared.figures.lock() = figures;
+        *shared.figures.lock() = intake.settle(ended);
         if matches!(*shared.copy.lock(), Copy::Wanted) {
-            let copy = Copy::Made(Box::new(close(books.clone(), &source)));
+            let copy = Copy::Made(Box::new(close(intake.copy(), &source)));
             *shared.copy.lock() = copy;
             shared.copied.notify_all();
         }
     }
-    let result = close(books, &source);
+    let result = close(intake.into_books(), &source);
     shared.figures.lock().ticks = result.ticks;
     *shared.result.lock() = Some(result);
 }

@@ -13,6 +13,7 @@ use super::recording::{Purpose, Recording};
 use super::state::{Phase, Shared};
 use crate::limits;
 use crate::model::{EventCounts, PythonState};
+use crate::settings::Settings;
 use crate::sys::clock;
 
 /// Memory of one frame of a call tree and of one of its times, in bytes.
@@ -32,8 +33,8 @@ pub(super) struct Background {
     looked: (u64, u64),
 }
 
-fn request(shared: &Shared) -> StartRequest {
-    StartRequest::new(shared.settings.background_profiler_interval * 1_000, Requester::Console)
+pub(super) fn request(settings: &Settings) -> StartRequest {
+    StartRequest::new(settings.background_profiler_interval * 1_000, Requester::Console)
 }
 
 /// Begins it, unless it is not wanted or cannot be now. On the worker.
@@ -56,7 +57,7 @@ pub(super) fn begin(shared: &Shared) {
         }
     }
     let begun = Recording::begin(
-        request(shared),
+        request(&shared.settings),
         Purpose::Background,
         server_thread,
         &shared.settings,

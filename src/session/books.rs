@@ -113,3 +113,88 @@ fn into(forest: &mut Forest, clock: WindowClock) -> impl FnMut(ThreadKey, &[Fram
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CodeId, PythonPart, StackEnd, Tid, WallMillis};
+
+    const MS: u64 = 1_000_000;
+    const KEY: ThreadKey = ThreadKey {
+        tid: Tid::new(1),
+        serial: 0,
+    };
+
+    fn at(millis: u64) -> MonotonicNanos {
+        MonotonicNanos(millis * MS)
+    }
+
+    /// Takes a sample of this function.
+    fn sample(books: &mut Books, millis: u64, weight: u64, function: u32, repeated: bool) {
+        let sample = Sample {
+            thread: KEY,
+            taken_at: at(millis),
+            weight_nanos: weight * MS,
+            held_nanos: 0,
+            native: &[],
+            omitted: 0,
+            end: StackEnd::Root,
+            python: PythonPart::None,
+            repeated,
+        };
+        books.sample(&sample, &[FrameKey::Python(CodeId::new(function))]);
+    }
+
+    /// Milliseconds of a profile's windows.
+    fn windows(books: Books) -> Vec<(u32, f64)> {
+        let (threads, ..) = books.close(|_| String::new());
+        let Some(thread) = threads.first() else {
+            return Vec::new();
+        };
+        let mut windows: Vec<(u32, f64)> = thread
+            .tree
+            .windows()
+            .iter()
+            .map(|times| (times.window, times.total_nanos() as f64 / 1e6))
+            .collect();
+        windows.sort_by_key(|(window, _)| *window);
+        windows
+    }
+
+    #[test]
+    fn a_slow_tick_over_the_edge_of_a_minute_is_in_both_with_its_part_of_each() {
+        let watch = Arc::new(TickWatch::default());
+        watch.begin();
+        let only = OnlyTicks {
+            over_nanos: 60 * MS,
+            since: at(0),
+            watch: Arc::clone(&watch),
+        };
+        let mut books = Books::new(WindowClock::new(at(0), WallMillis(0)), Retention::All, Some(only));
+        // Ticks of 20 ms and one from 59.3 s to 60.9 s, then one of 20 ms; the sampler looks every 10 ms.
+        watch.task(at(59_200), 20.0);
+        watch.task(at(59_300), 20.0);
+        for step in 5_920..6_100 {
+            let millis = step * 10;
+            sample(
+                &mut books,
+                millis,
+                10,
+                if (59_300..=60_900).contains(&millis) { 2 } else { 1 },
+                false,
+            );
+        }
+        // Half a second is without an end: everything waits, over the edge of the minute.
+        books.settle(Vec::new());
+        watch.task(at(60_900), 1_600.0);
+        watch.task(at(61_000), 20.0);
+        books.settle(Vec::new());
+        assert_eq!(books.tick_figures().map(|figures| figures.kept), Some(1));
+        let windows = windows(books);
+        assert_eq!(windows.iter().map(|(window, _)| *window).collect::<Vec<_>>(), [0, 1]);
+        let [first, second] = [windows[0].1, windows[1].1];
+        assert!((first + second - 1_600.0).abs() < 1e-6, "{first} {second}");
+        // As exact as samples are.
+        assert!((first - 700.0).abs() <= 10.0, "{first} {second}");
+    }
+}

@@ -136,6 +136,8 @@ pub enum Refusal {
     OnlyBackground,
     /// It was told to end already.
     EndingAlready,
+    /// It was stopped already: there is nothing to cancel any more.
+    TooLate,
     /// The server has not ticked yet, so its thread is not known.
     ServerThreadUnknown,
     /// The plugin is being disabled.

@@ -2,11 +2,14 @@
 
 mod aggregator;
 mod background;
+#[cfg(test)]
+mod background_tests;
 mod books;
 mod control;
 mod environment;
 mod eras;
 mod health;
+mod intake;
 mod interpreter;
 mod journaling;
 mod minutes;

@@ -14,6 +14,7 @@ use super::aggregator::{Aggregated, Aggregator};
 use super::books::{Books, OnlyTicks};
 use super::control::StartRequest;
 use super::eras::CodeEras;
+use super::intake::Intake;
 use super::python::PythonSide;
 use super::tick_watch::TickWatch;
 use crate::journal::Feed;
@@ -44,7 +45,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    fn retention(self) -> Retention {
+    pub(super) fn retention(self) -> Retention {
         match self {
             Purpose::Asked => Retention::All,
             Purpose::Background => Retention::Minutes(limits::ENDLESS_MINUTES),
@@ -107,6 +108,16 @@ struct Parts {
     aggregator: Option<Aggregator>,
     /// The last figures, once the parts are gone.
     last: Figures,
+}
+
+impl Recorded {
+    /// Samples that the profile is made of.
+    pub(super) fn samples(&self) -> u64 {
+        match self.figures.ticks {
+            Some(ticks) => ticks.samples_kept,
+            None => self.figures.sampler.samples,
+        }
+    }
 }
 
 /// A running session.
@@ -184,7 +195,7 @@ impl Recording {
         };
         let books = Books::new(window_clock, purpose.retention(), only);
         let eras = Arc::<CodeEras>::default();
-        let aggregator = match Aggregator::start(source, books, Arc::clone(&eras), feed) {
+        let aggregator = match Aggregator::start(source, Intake::new(books, Arc::clone(&eras)), feed) {
             Ok(aggregator) => aggregator,
             Err(error) => {
                 drop(sampler);
@@ -357,6 +368,15 @@ impl Recording {
         }
     }
 
+    /// Waits for the end of the tick that runs, where only slow ones are kept: it may be the one that was waited for. At most [`limits::LAST_TICK_MILLIS`], and as long as
+    /// `goes_on` says so.
+    pub(super) fn wait_for_tick(&self, goes_on: impl Fn() -> bool) {
+        if self.request.only_ticks_over_millis.is_some() {
+            self.watch
+                .wait_for_end(Duration::from_millis(limits::LAST_TICK_MILLIS), goes_on);
+        }
+    }
+
     /// Lets Python go from the calling thread if nobody else could, see [`PythonSide::end_if_lock_is_held_here`].
     pub(super) fn release_python_here(&self) {
         self.python().end_if_lock_is_held_here();
@@ -366,6 +386,10 @@ impl Recording {
     pub(super) fn finish(&self) -> Recorded {
         let mut parts = self.parts.lock();
         let mut last = self.figures_of(&parts);
+        if let Some(millis) = self.request.only_ticks_over_millis {
+            // Before the aggregator looks for the last time.
+            self.watch.cut(clock::monotonic(), millis * 1_000_000);
+        }
         if let Some(mut sampler) = parts.sampler.take() {
             sampler.stop();
             last.sampler = sampler.figures();

@@ -9,7 +9,7 @@ use super::ticks::Ticks;
 use super::unsaved::Unsaved;
 use crate::export::{self, Creator, Kind, ProfileMetadata, ServerReport, Source, ThreadSelection};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, WorldCounts, clean_text};
+use crate::model::{PastKind, ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, WorldCounts, clean_text};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
@@ -41,7 +41,7 @@ pub(super) fn make(
         .as_ref()
         .map_or(0, |aggregated| aggregated.first_window);
     let started = recorded.clock.wall_start(first);
-    let samples = recorded.figures.sampler.samples;
+    let samples = recorded.samples();
     let seconds = u64::try_from((ended.0 - started.0) / 1_000).unwrap_or(0);
     let ticks = match first {
         0 => known.ticks.total,
@@ -65,6 +65,7 @@ pub(super) fn make(
         seconds,
         user,
         samples,
+        kind: PastKind::Profile,
         folded,
         journal: None,
     }

@@ -1,5 +1,6 @@
 //! What a profile or a report says of the server.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::interpreter::Question;
@@ -13,6 +14,9 @@ use crate::sys::{Machine, clock};
 
 /// The game's own settings, in the server's folder.
 const PROPERTIES: &str = "server.properties";
+
+/// Said where the server thread answered nothing.
+const NO_TICK: &str = "not looked at: the server did not tick for two seconds";
 
 /// Whole minutes that a report shows: those of the statistics' history.
 const HISTORY_MINUTES: u64 = 14;
@@ -36,9 +40,12 @@ impl Inquiry {
     /// session follows it any more. One that may hold the interpreter's lock because it is being stopped is not asked. Reads files.
     pub(super) fn end(self, shared: &Shared) -> ServerReport {
         let python = self.world.is_some().then(Question::ask);
-        let world = self
-            .world
-            .and_then(|ticket| shared.world.wait(ticket, || !shared.state.lock().shutting_down));
+        let still = Stillness::new(shared);
+        let world = self.world.and_then(|ticket| {
+            shared
+                .world
+                .wait(ticket, || !shared.state.lock().shutting_down && !still.is_too_long())
+        });
         let python = match python {
             Some(question) => question.answer(),
             None => crate::python::interpreter_unasked("the server is being stopped"),
@@ -53,10 +60,38 @@ impl Inquiry {
             brand: environment.server_name,
             machine: Machine::read(),
             statistics: Some(statistics),
+            world_problem: (world.is_none() && still.is_too_long()).then_some(NO_TICK),
             world: world.map(|world| (*world).clone()),
             python,
             properties: server_properties(&folder.join(PROPERTIES)),
         }
+    }
+}
+
+/// How long the server has not ticked.
+struct Stillness<'a> {
+    shared: &'a Shared,
+    /// The last tick, and when it was first seen.
+    last: Cell<(u64, Instant)>,
+}
+
+impl<'a> Stillness<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Stillness {
+            shared,
+            last: Cell::new((shared.statistics.tick_number(), Instant::now())),
+        }
+    }
+
+    /// Whether it answers no question that is worth waiting for.
+    fn is_too_long(&self) -> bool {
+        let (number, since) = self.last.get();
+        let newest = self.shared.statistics.tick_number();
+        if newest != number {
+            self.last.set((newest, Instant::now()));
+            return false;
+        }
+        since.elapsed() >= Duration::from_millis(limits::STILL_SERVER_MILLIS)
     }
 }
 

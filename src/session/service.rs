@@ -30,7 +30,7 @@ use super::journaling::Journaling;
 use super::monitor::Monitor;
 use super::recording::Recording;
 use super::recover;
-use super::state::{Interrupt, Order, Phase, Shared, State};
+use super::state::{Ending, Interrupt, Order, Phase, Shared, State};
 use super::tick_watch::TickGauge;
 use super::ticks::{TickSample, TickWindows};
 use super::worker;
@@ -221,7 +221,11 @@ impl Service {
             Phase::Idle if state.unsaved.is_empty() && matches!(order, Order::Cancel(_)) => {
                 Err(Refusal::OnlyBackground)
             }
+            Phase::Ending(Ending::Naming | Ending::Writing) if matches!(order, Order::Cancel(_)) => {
+                Err(Refusal::TooLate)
+            }
             Phase::Ending(ending) => Err(Refusal::Exporting(ending.step())),
+            _ if matches!(order, Order::Cancel(_)) && state.is_stopped_already() => Err(Refusal::TooLate),
             _ if state.ends_already() => Err(Refusal::EndingAlready),
             Phase::Idle | Phase::Starting { .. } | Phase::Running(_) => self.order(state, order).map(|()| ended),
         }

@@ -99,6 +99,11 @@ impl State {
             .any(|order| matches!(order, Order::Stop(_) | Order::Cancel(_)))
     }
 
+    /// True when an order to end and keep what there is waits already.
+    pub(super) fn is_stopped_already(&self) -> bool {
+        self.orders.iter().any(|order| matches!(order, Order::Stop(_)))
+    }
+
     /// Says that an upload that runs is not wanted any more; `false` when none runs or somebody else was first.
     pub(super) fn interrupt_upload(&mut self, why: Interrupt) -> bool {
         let runs = matches!(self.phase, Phase::Ending(Ending::Uploading { .. })) && self.interrupt.is_none();

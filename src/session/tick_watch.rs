@@ -6,6 +6,10 @@
 //! the old figure and the first with the new one. The task of the next tick is a look as well, on the server thread and so never late, which tells of
 //! every tick, also of one that was over before the next round, or took exactly as long as the one before.
 //!
+//! **The last tick.** A session mostly ends in a tick: that of the command, or the slow one that somebody has waited for. [`TickWatch::wait_for_end`] waits for its end on the
+//! worker, for a bounded time; a tick that runs longer than that, or that nothing can wait for because the plugin is being disabled, is told by
+//! [`TickWatch::cut`] as if it had ended then, if it is slow already.
+//!
 //! **Price.** One call of the server's function and one short lock for each look, 100 nanoseconds twice per round, on the sampler's thread; nothing for sessions
 //! that keep all ticks but a lock that nobody else wants, once a tick.
 //!
@@ -14,8 +18,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::limits;
 use crate::model::MonotonicNanos;
@@ -31,6 +36,8 @@ pub(super) struct TickWatch {
     /// Locked while it is called.
     gauge: Mutex<Option<TickGauge>>,
     state: Mutex<Option<State>>,
+    /// Told of each tick that ends. Mostly nobody waits: that costs the server thread one look at a word.
+    ended: Condvar,
 }
 
 impl std::fmt::Debug for TickWatch {
@@ -48,6 +55,10 @@ struct State {
     /// Tasks so far: a look during which one ran is void.
     tasks: u64,
     ends: VecDeque<TickEnd>,
+    /// Ends so far.
+    told: u64,
+    /// The last tick was cut off: nothing that comes is of the session.
+    is_cut: bool,
 }
 
 impl TickWatch {
@@ -95,12 +106,39 @@ impl TickWatch {
         {
             state.look(figure, begun, done);
         }
+        self.ended.notify_all();
     }
 
     /// The task of a tick runs, and the server says this of the tick before. On the server thread.
     pub(super) fn task(&self, at: MonotonicNanos, figure: f32) {
         if let Some(state) = self.state.lock().as_mut() {
             state.task(figure, at);
+            self.ended.notify_all();
+        }
+    }
+
+    /// Waits until the tick has ended that runs now, at most so long and as long as `goes_on` says so. Never on the server thread. The tick may be one that begins only
+    /// now: whether one runs is not known before its task.
+    pub(super) fn wait_for_end(&self, limit: Duration, goes_on: impl Fn() -> bool) {
+        let end = Instant::now() + limit;
+        let mut state = self.state.lock();
+        let Some(told) = state.as_ref().map(|state| state.told) else {
+            return;
+        };
+        while state.as_ref().is_some_and(|state| state.told == told) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || !MutexGuard::unlocked(&mut state, &goes_on) {
+                return;
+            }
+            let look = left.min(Duration::from_millis(limits::UPLOAD_LOOK_MILLIS));
+            self.ended.wait_for(&mut state, look);
+        }
+    }
+
+    /// Tells of the tick that runs now as if it ended now, if it has run longer than `over_nanos` already since its task. What comes after is not told.
+    pub(super) fn cut(&self, now: MonotonicNanos, over_nanos: u64) {
+        if let Some(state) = self.state.lock().as_mut() {
+            state.cut(now, over_nanos);
         }
     }
 }
@@ -129,21 +167,41 @@ impl State {
         self.figure = Some((figure, at));
     }
 
+    fn cut(&mut self, now: MonotonicNanos, over_nanos: u64) {
+        if let Some(task) = self.task.take()
+            && !self.is_cut
+            && now.since(task) > over_nanos
+        {
+            self.tell(TickEnd {
+                after: now,
+                before: now,
+                inside: Some(task),
+                nanos: now.since(task),
+            });
+        }
+        self.is_cut = true;
+    }
+
     fn ended(&mut self, after: MonotonicNanos, before: MonotonicNanos, millis: f32) {
         let inside = self.task.take();
-        if !millis.is_finite() || millis < 0.0 {
+        if self.is_cut || !millis.is_finite() || millis < 0.0 {
             return;
         }
-        if self.ends.len() >= limits::TICK_ENDS {
-            // Nobody fetches them: the aggregator is gone, and its session with it.
-            self.ends.pop_front();
-        }
-        self.ends.push_back(TickEnd {
+        self.tell(TickEnd {
             after,
             before,
             inside,
             nanos: (f64::from(millis) * 1e6) as u64,
         });
+    }
+
+    fn tell(&mut self, end: TickEnd) {
+        self.told += 1;
+        if self.ends.len() >= limits::TICK_ENDS {
+            // Nobody fetches them: the aggregator is gone, and its session with it.
+            self.ends.pop_front();
+        }
+        self.ends.push_back(end);
     }
 }
 
@@ -230,6 +288,55 @@ mod tests {
         watch.set_gauge(Arc::new(|| 7.0));
         watch.look();
         assert!(watch.take().is_empty());
+    }
+
+    #[test]
+    fn a_slow_tick_that_runs_at_the_end_is_told_as_far_as_it_came_and_nothing_after_it() {
+        let mut state = State::default();
+        state.task(5.0, at(10));
+        state.cut(at(110), 60 * MS);
+        assert_eq!(ends(&mut state), [(110, 110, Some(10), 100)]);
+        // It goes on, and others follow.
+        state.look(400.0, at(410), at(411));
+        state.task(400.0, at(420));
+        state.cut(at(900), 60 * MS);
+        assert_eq!(ends(&mut state), []);
+    }
+
+    #[test]
+    fn a_tick_that_is_not_slow_yet_or_has_ended_is_not_cut() {
+        let mut state = State::default();
+        state.task(5.0, at(10));
+        state.cut(at(70), 60 * MS);
+        assert_eq!(ends(&mut state), []);
+        let mut state = State::default();
+        state.task(5.0, at(10));
+        state.look(80.0, at(95), at(96));
+        assert_eq!(ends(&mut state).len(), 1);
+        // The server waits for its next tick.
+        state.cut(at(500), 60 * MS);
+        assert_eq!(ends(&mut state), []);
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_tick_or_when_nobody_wants_it() {
+        let watch = TickWatch::default();
+        let for_ever = Duration::from_secs(3_600);
+        // No session.
+        watch.wait_for_end(for_ever, || true);
+        watch.begin();
+        watch.task(at(1), 5.0);
+        watch.wait_for_end(Duration::ZERO, || true);
+        watch.wait_for_end(for_ever, || false);
+        assert!(watch.take().is_empty());
+        // The server thread goes on while it is asked whether to.
+        let time = std::cell::Cell::new(1);
+        watch.wait_for_end(for_ever, || {
+            time.set(time.get() + 100);
+            watch.task(at(time.get()), 100.0);
+            true
+        });
+        assert!(!watch.take().is_empty());
     }
 
     #[test]

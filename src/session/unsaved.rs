@@ -3,7 +3,7 @@
 use super::control::Destination;
 use crate::export::Profile;
 use crate::journal::Journal;
-use crate::model::WallMillis;
+use crate::model::{PastKind, WallMillis};
 
 /// A finished profile. It is dropped only once it has been written, replaced by a newer one that could not be written either, or thrown away on request.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(super) struct Unsaved {
     pub(super) user: String,
     /// Samples with a stack.
     pub(super) samples: u64,
+    /// Of a session, or of the background.
+    pub(super) kind: PastKind,
     /// Frames that were folded because the profile was too large.
     pub(super) folded: u64,
     /// What is kept on disk of its session until it is safe. Given up with the profile it stays, for the next start.

@@ -219,7 +219,7 @@ fn make(shared: &Shared, request: &StopRequest, recorded: Recorded, windows: Win
     shared.send(
         by,
         Notice::Exporting {
-            samples: recorded.figures.sampler.samples,
+            samples: recorded.samples(),
         },
     );
     if let (Some(over_millis), Some(ticks)) = (recorded.request.only_ticks_over_millis, recorded.figures.ticks) {
@@ -241,6 +241,7 @@ fn stop(shared: &Shared, request: &StopRequest) {
         Some(ToEnd::Session(recording)) => {
             // Asked before anything else: the answers need some ticks.
             let inquiry = Inquiry::begin(shared);
+            recording.wait_for_tick(|| !shared.state.lock().shutting_down);
             let recorded = recording.finish();
             let windows = Windows {
                 ticks: shared.ticks.end(recorded.ended_at),
@@ -266,7 +267,9 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 ticks: shared.ticks.copy(recorded.ended_at),
                 counts: shared.world.counts(),
             };
-            Some(make(shared, request, recorded, windows, inquiry))
+            let mut made = make(shared, request, recorded, windows, inquiry);
+            made.kind = PastKind::Background;
+            Some(made)
         }
         Some(ToEnd::Unsaved) => None,
         None => return,
@@ -358,7 +361,7 @@ pub(super) fn remember(shared: &Shared, by: &Requester, profile: &Unsaved, place
     let entry = PastProfile {
         time: now.0,
         user: clean_text(&profile.user, limits::NAME_CHARS),
-        kind: PastKind::Profile,
+        kind: profile.kind,
         seconds: profile.seconds,
         samples: profile.samples,
         place,

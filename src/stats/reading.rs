@@ -176,10 +176,14 @@ fn counters(text: &str) -> (Vec<Counters>, usize) {
 /// The file system of the server's folder, which the server runs in.
 fn disk() -> Option<DiskUse> {
     let found = rustix::fs::statvfs(".").ok()?;
-    let total_bytes = found.f_blocks.checked_mul(found.f_frsize)?;
-    let free = found.f_bfree.checked_mul(found.f_frsize)?;
-    (total_bytes > 0).then(|| DiskUse {
-        used_bytes: total_bytes.saturating_sub(free),
+    let used_bytes = found
+        .f_blocks
+        .saturating_sub(found.f_bfree)
+        .checked_mul(found.f_frsize)?;
+    let free_bytes = found.f_bavail.checked_mul(found.f_frsize)?;
+    let total_bytes = used_bytes.checked_add(free_bytes)?;
+    (total_bytes > 0).then_some(DiskUse {
+        used_bytes,
         total_bytes,
     })
 }

@@ -4,6 +4,8 @@
 pub mod clock;
 pub mod errno;
 pub mod fork;
+#[cfg(test)]
+pub(crate) mod live_bytes;
 mod machine;
 pub mod maps;
 pub mod mem;

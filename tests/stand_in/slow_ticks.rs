@@ -113,6 +113,49 @@ fn without_a_slow_tick_it_is_told_how_many_ran_and_the_longest() {
 }
 
 #[test]
+fn a_slow_tick_in_which_the_session_ends_is_kept_as_far_as_it_came() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let mut server = lab
+        .server(&python)
+        .arg("--load")
+        .arg("none")
+        .arg("--no-python")
+        .start_ready()
+        .unwrap();
+    // The session ends by itself in the middle of one tick that lasts half a minute.
+    start(&mut server, "--only-ticks-over 2000 --timeout 11 --save-to-file");
+    let begun = server.mark();
+    server.command("!pattern 1 30000").unwrap();
+    server.wait_for_since(begun, "!pattern done", super::ANSWER).unwrap();
+    let said = server.wait_for_since(begun, "Ticks over", super::ANSWER).unwrap();
+    assert!(said.contains("Ticks over 2000 ms: 1 of "), "{said}");
+    let saved = server.wait_for_since(begun, super::SAVED, super::ANSWER).unwrap();
+    let profile = server.last_profile().unwrap();
+    server.stop_cleanly().unwrap();
+    assert_sound(&profile);
+    assert_eq!(figure(&profile, "Slow ticks", "ticks kept"), 1.0);
+    let total = profile.total_millis();
+    // Eleven seconds, two that its end was waited for, less what lay between the start and the tick.
+    assert!((2_000.0..20_000.0).contains(&total), "{total}");
+    assert!(profile.share_of(|stack| stack.has(SAVE)) > 0.9);
+    // What is told is what the profile has.
+    let kept = figure(&profile, "Slow ticks", "samples kept");
+    assert!(said_samples(&saved) == kept, "{saved}, {kept} kept");
+    // Nobody waited for a look at the world that the server could not take.
+    let world = profile.extra("World").unwrap();
+    assert!(world["problem"].as_str().unwrap().contains("did not tick"), "{world}");
+}
+
+/// The number before ` sample`.
+fn said_samples(line: &str) -> f64 {
+    let (before, _) = line.split_once(" sample").unwrap();
+    let digits = before.rsplit([' ', '(']).next().unwrap();
+    digits.replace(',', "").parse().unwrap()
+}
+
+#[test]
 fn other_threads_are_kept_for_the_same_time() {
     let _alone = alone();
     let (profile, lengths, _) = profile("--only-ticks-over 60 --thread * --interval 2 --not-combined");

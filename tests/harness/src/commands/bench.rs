@@ -12,6 +12,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
         ("native", "bench.json"),
         ("callbacks", "bench-python.json"),
         ("server", "bench-server.json"),
+        ("background", "bench-background.json"),
         ("profile", "bench-profile.json"),
     ] {
         let json = lab.target().join(file);
