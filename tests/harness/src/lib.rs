@@ -18,6 +18,7 @@
 //! A [`Lab`] knows the folders. It finds or fetches a [`Python`], the released Endstone and the sample plugins, and starts a [`Server`], whose
 //! console is typed into and whose lines are waited for. A [`Profile`] is what the server leaves.
 
+pub mod abi;
 mod apt;
 mod check;
 mod debian;
@@ -60,4 +61,4 @@ pub use server::{START_TIMEOUT, STOP_TIMEOUT, Server, journal_files, profile_fil
 pub use server_builder::{ServerBuilder, install};
 pub use tree::TreeOptions;
 pub use version::{BadVersion, PythonVersion};
-pub use wheel::Metadata as WheelMetadata;
+pub use wheel::{Metadata as WheelMetadata, unpacked as unpacked_wheel};
