@@ -87,14 +87,24 @@ fn the_parser_offers_exactly_the_flags_that_the_code_knows() {
     let code = sources(&super::page::root().join("src/command"));
     let mut known = BTreeSet::new();
     for text in &code {
-        for (_, block) in text.match_indices("match flag.name.as_str() {").map(|(at, _)| text.split_at(at)) {
+        for (_, block) in text
+            .match_indices("match flag.name.as_str() {")
+            .map(|(at, _)| text.split_at(at))
+        {
             for line in block.lines().take_while(|line| !line.trim_start().starts_with("_ =>")) {
-                if let Some((name, _)) = line.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+                if let Some((name, _)) = line
+                    .trim_start()
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.split_once('"'))
+                {
                     known.insert(name.to_owned());
                 }
             }
         }
-        for (_, rest) in text.match_indices("flag.name != \"").map(|(at, _)| text.split_at(at + 14)) {
+        for (_, rest) in text
+            .match_indices("flag.name != \"")
+            .map(|(at, _)| text.split_at(at + 14))
+        {
             known.insert(rest.split_once('"').unwrap().0.to_owned());
         }
     }
@@ -123,7 +133,11 @@ fn every_word_that_is_declared_is_a_command_and_in_the_readme() {
         let unknown = matches!(error, Some(ParseError::UnknownModule(_)));
         let not_an_action = matches!(error, Some(ParseError::UnknownAction(ref action)) if action == word);
         assert!(!unknown && !not_an_action, "{line}: {error:?}");
-        let said = [format!("`{word}`"), format!("/spark {word}"), format!("/spark profiler {word}")];
+        let said = [
+            format!("`{word}`"),
+            format!("/spark {word}"),
+            format!("/spark profiler {word}"),
+        ];
         assert!(
             word == "help" || said.iter().any(|said| readme.contains(said)),
             "{word} is not in the README"
@@ -144,8 +158,13 @@ fn what_the_pages_for_owners_name_exists() {
         let page = read(name);
         let mut found = 0;
         for quote in page.lines().flat_map(quoted) {
-            let Some(line) = quote.strip_prefix("/spark ") else { continue };
-            for word in line.split(' ').take_while(|word| word.chars().all(|c| c.is_ascii_lowercase())) {
+            let Some(line) = quote.strip_prefix("/spark ") else {
+                continue;
+            };
+            for word in line
+                .split(' ')
+                .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+            {
                 assert!(words.contains(word), "{name}: {quote}");
                 found += 1;
             }
@@ -164,7 +183,11 @@ fn what_the_pages_for_owners_name_exists() {
 fn every_permission_is_in_the_readme_and_every_one_there_exists() {
     let readme = read("README.md");
     for permission in command::PERMISSIONS {
-        assert!(readme.contains(&format!("`{}`", permission.name)), "{}", permission.name);
+        assert!(
+            readme.contains(&format!("`{}`", permission.name)),
+            "{}",
+            permission.name
+        );
     }
     let known = |name: &str| command::PERMISSIONS.iter().any(|permission| permission.name == name);
     for quote in readme.lines().flat_map(quoted) {

@@ -3,7 +3,8 @@
 use endstone_spark::command::{Audience, Granted, Line, answer_notice, run};
 use endstone_spark::model::{
     CpuShares, CpuUse, DiskUse, Distribution, Host, MemoryUse, MonitorEvent, Mspt, NetworkInterface, PastProfile, Ping,
-    PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, SlowTicks, Statistics, TickFigures, Tps, WallMillis,
+    PythonDiagnostics, PythonState, SampleLoss, SamplerDiagnostics, SlowTicks, Statistics, TickFigures, Tps,
+    WallMillis,
 };
 use endstone_spark::session::{
     BackgroundInfo, Control, Ended, MonitorChange, Notice, Refusal, Requester, RunningInfo, SessionInfo, StartRequest,
@@ -183,7 +184,11 @@ fn the_tick_monitor() {
         },
     ];
     let told = events.map(|event| text(&[answer_notice(&Notice::Monitor(event))]));
-    assert_shown(&format!("{}\n{}", said(&Server::default(), "tickmonitor"), told.join("\n")));
+    assert_shown(&format!(
+        "{}\n{}",
+        said(&Server::default(), "tickmonitor"),
+        told.join("\n")
+    ));
 }
 
 #[test]

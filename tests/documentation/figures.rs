@@ -149,7 +149,10 @@ fn documented(heading: &str, head: &str) -> BTreeSet<String> {
             let names = quoted(row[0]);
             assert!(!names.is_empty() && row.len() == 3, "{row:?}");
             for key in names {
-                assert!(found.insert(format!("{name} / {key}")), "{name}: {key} stands there twice");
+                assert!(
+                    found.insert(format!("{name} / {key}")),
+                    "{name}: {key} stands there twice"
+                );
             }
         }
     }
@@ -161,7 +164,11 @@ fn every_group_and_key_of_the_extra_metadata_is_documented_and_no_other() {
     let profile = export::encode(&snapshot(), &mut Nameless, &metadata());
     let mut bytes = Vec::new();
     export::write(&profile, &mut bytes).unwrap();
-    let groups = SamplerData::decode(&bytes[..]).unwrap().metadata.unwrap().extra_platform_metadata;
+    let groups = SamplerData::decode(&bytes[..])
+        .unwrap()
+        .metadata
+        .unwrap()
+        .extra_platform_metadata;
     let mut written = BTreeSet::new();
     for (group, text) in &groups {
         keys(&serde_json::from_str(text).unwrap(), group, &mut written);
@@ -206,7 +213,10 @@ fn every_field_of_the_messages_is_documented_and_no_other() {
     for file in files("proto", "proto") {
         fields(&read(&file), &mut written);
     }
-    assert!(written.contains("PlatformStatistics / Memory.MemoryUsage.used"), "{written:?}");
+    assert!(
+        written.contains("PlatformStatistics / Memory.MemoryUsage.used"),
+        "{written:?}"
+    );
     let documented = documented("###", "| field |");
     let missing: Vec<_> = written.difference(&documented).collect();
     let too_much: Vec<_> = documented.difference(&written).collect();

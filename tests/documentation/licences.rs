@@ -9,7 +9,12 @@ use super::page::{quoted, read, root, rows};
 fn linked() -> BTreeMap<String, (String, String)> {
     let out = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--package", "endstone-spark"])
-        .args(["--edges", "normal,no-proc-macro", "--target", "x86_64-unknown-linux-gnu"])
+        .args([
+            "--edges",
+            "normal,no-proc-macro",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+        ])
         .args(["--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"])
         .current_dir(root())
         .output()
@@ -46,8 +51,16 @@ fn the_licence_that_is_used_is_offered_and_its_text_is_there() {
     for row in rows(&page, "| crate |") {
         let (offered, used, copyright) = (row[2], row[3], row[4]);
         for licence in used.split(" AND ") {
-            assert!(offered.split(" OR ").any(|one| one.split(" AND ").any(|one| one == licence)), "{row:?}");
-            assert!(page.contains(&format!("\n## {licence}\n")), "there is no text of {licence}");
+            assert!(
+                offered
+                    .split(" OR ")
+                    .any(|one| one.split(" AND ").any(|one| one == licence)),
+                "{row:?}"
+            );
+            assert!(
+                page.contains(&format!("\n## {licence}\n")),
+                "there is no text of {licence}"
+            );
         }
         assert!(!copyright.is_empty(), "{row:?}");
     }

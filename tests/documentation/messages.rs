@@ -55,7 +55,11 @@ fn every_kind_of_notice_and_refusal_has_its_own_words_on_the_page() {
 fn arms(text: &str) -> Vec<(String, String)> {
     let starts: Vec<usize> = ["        Notice::", "        Refusal::"]
         .iter()
-        .flat_map(|start| text.match_indices(&format!("\n{start}")).map(|(at, _)| at).collect::<Vec<_>>())
+        .flat_map(|start| {
+            text.match_indices(&format!("\n{start}"))
+                .map(|(at, _)| at)
+                .collect::<Vec<_>>()
+        })
         .collect();
     starts
         .iter()

@@ -38,7 +38,9 @@ fn every_setting_that_a_page_gives_a_value_exists() {
     for (name, text) in pages() {
         for line in text.lines() {
             for given in quoted(line) {
-                let Some((setting, _)) = given.split_once(" = ") else { continue };
+                let Some((setting, _)) = given.split_once(" = ") else {
+                    continue;
+                };
                 if !setting.chars().all(|c| c.is_ascii_alphabetic()) {
                     continue;
                 }
