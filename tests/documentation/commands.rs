@@ -11,7 +11,7 @@ use endstone_spark::session::Requester;
 use super::page::{quoted, read, rows, sources};
 
 /// Commands that take flags.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "profiler start",
     "profiler stop",
     "profiler upload",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 11] = [
     "ping",
     "tickmonitor",
     "activity",
+    "version",
     "help",
 ];
 
