@@ -156,3 +156,106 @@ fn files_that_comments_name_exist() {
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
+
+/// Files of `src` that may ask for the date. Everything else measures time on the clock that is never set.
+const CALENDAR: &[&str] = &[
+    "session/health.rs",
+    "session/journaling.rs",
+    "session/recording.rs",
+    "session/server.rs",
+    "session/service.rs",
+    "session/worker.rs",
+    "stats/service.rs",
+    "sys/clock.rs",
+    "sys/private_dir/new_file.rs",
+];
+
+#[test]
+fn the_calendar_is_read_for_dates_only() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    for (_, path, text) in all_sources() {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        let asks = ["clock::wall", "SystemTime", "CLOCK_REALTIME"]
+            .iter()
+            .any(|word| text.contains(word));
+        if asks && !name.ends_with("tests.rs") {
+            found.push(name);
+        }
+    }
+    found.sort();
+    assert_eq!(found, CALENDAR, "the date may be set at any time");
+}
+
+/// Pages whose tables end in a column of tests.
+const PAGES_WITH_TESTS: &[&str] = &["docs/bug-classes.md", "docs/signal-safety.md"];
+
+/// What stands between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Problems of one cell of tests: each function belongs to the file that was named before it.
+fn unknown_tests(cell: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut problems = Vec::new();
+    let mut file = ("nothing", String::new());
+    for word in quoted(cell) {
+        if word.ends_with(".rs") || word.ends_with(".py") {
+            file = (word, fs::read_to_string(root.join(word)).unwrap_or_default());
+            if file.1.is_empty() {
+                problems.push(format!("there is no {word}"));
+            }
+        } else if word
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        {
+            let keyword = if file.0.ends_with(".py") { "def" } else { "fn" };
+            if !file.1.contains(&format!("{keyword} {word}(")) {
+                problems.push(format!("{} has no `{word}`", file.0));
+            }
+        }
+    }
+    problems
+}
+
+#[test]
+fn tests_that_pages_name_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut problems = Vec::new();
+    for page in PAGES_WITH_TESTS {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+        assert!(rows.len() > 10, "{page} has no table any more");
+        for row in rows {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let (first, tests) = (cells[0], cells[cells.len() - 1]);
+            if tests == "test" || tests == "the same test" {
+                continue;
+            }
+            let excused = tests.contains("**not tested yet**") || tests.contains("**does not apply**");
+            if !tests.contains(".rs`: `") && !excused {
+                problems.push(format!("{page}, {first}: no test is named, and no reason"));
+            }
+            problems.extend(
+                unknown_tests(tests)
+                    .iter()
+                    .map(|problem| format!("{page}, {first}: {problem}")),
+            );
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn a_test_that_does_not_exist_is_found() {
+    assert!(unknown_tests("`tests/architecture.rs`: `quoted`, `unknown_tests`; only 64 of `--thread *`").is_empty());
+    assert_eq!(
+        unknown_tests("`tests/architecture.rs`: `quote`; `tests/gone.rs`: `a`; `tests/programs/truth.py`: `collected`"),
+        [
+            "tests/architecture.rs has no `quote`",
+            "there is no tests/gone.rs",
+            "tests/gone.rs has no `a`"
+        ]
+    );
+}
