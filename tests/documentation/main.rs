@@ -7,4 +7,5 @@ mod licences;
 mod links;
 mod messages;
 mod page;
+mod proofs;
 mod settings;
