@@ -158,11 +158,12 @@ impl ServerReport {
     /// Groups of further figures.
     pub fn extra(&self) -> BTreeMap<String, String> {
         let mut extra = BTreeMap::new();
-        if let Some(world) = &self.world {
-            extra.insert("World".to_owned(), loaded(world).to_string());
-        }
+        let mut world = self.world.as_ref().map(loaded);
         if let Some(problem) = self.world_problem {
-            extra.insert("World".to_owned(), json!({ "problem": problem }).to_string());
+            world.get_or_insert_with(|| json!({}))["problem"] = problem.into();
+        }
+        if let Some(world) = world {
+            extra.insert("World".to_owned(), world.to_string());
         }
         if let Some(python) = &self.python {
             extra.insert("Python".to_owned(), interpreter(python).to_string());

@@ -44,6 +44,7 @@ fn server() -> ServerReport {
                 ..DimensionCensus::default()
             }],
         }),
+        world_problem: Some("nobody answers"),
         python: Some(Interpreter {
             threads: Some(1),
             collects: Some(true),
