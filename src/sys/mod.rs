@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod errno;
+pub mod fault;
 pub mod fork;
 mod machine;
 pub mod maps;
