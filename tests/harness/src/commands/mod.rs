@@ -1,10 +1,12 @@
 //! The subcommands of `./dev`.
 
+mod abi;
 mod arguments;
 mod bench;
 mod build;
 mod demo;
 mod pythons;
+mod release;
 mod serve;
 mod test;
 mod torture;
@@ -42,7 +44,7 @@ struct Subcommand {
     run: fn(Vec<String>) -> Outcome,
 }
 
-const SUBCOMMANDS: [Subcommand; 7] = [
+const SUBCOMMANDS: [Subcommand; 9] = [
     Subcommand {
         name: "demo",
         arguments: "[--python X.Y] [--seconds N]",
@@ -78,6 +80,18 @@ const SUBCOMMANDS: [Subcommand; 7] = [
         arguments: "DIR [--python X.Y] [-- ARGUMENTS FOR THE STAND-IN]",
         summary: "run the stand-in server in a folder of yours, with the profiler in it and what you put into DIR/plugins",
         run: serve::run,
+    },
+    Subcommand {
+        name: "release",
+        arguments: "[--test]",
+        summary: "build the plugin for systems with an older C library, as target/dist/endstone_spark.so; test that file in the stand-in server",
+        run: release::run,
+    },
+    Subcommand {
+        name: "abi",
+        arguments: "WHEEL",
+        summary: "compare a release of Endstone, a file or a version such as 0.11.0, with what the plugin was written for",
+        run: abi::run,
     },
     Subcommand {
         name: "pythons",
