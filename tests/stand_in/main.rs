@@ -8,6 +8,7 @@ mod bytebin;
 mod command_lines;
 mod commands;
 mod console;
+mod cycles;
 mod faults;
 mod greenlets;
 #[path = "../journal/independent.rs"]
