@@ -454,6 +454,23 @@ pub const JOURNAL_WEIGHT_MICROS: u64 = 3_600_000_000;
 /// Longest time that all samples of a journal may stand for, in nanoseconds: 58 years. A thousand threads reach it in three weeks, of which the disk holds minutes.
 pub const JOURNAL_TOTAL_NANOS: u64 = u64::MAX / 10;
 
+/// Stalls of a session that are kept one by one, the newest ones; all are counted. An hour of a server that stands still all the time has some hundred.
+pub const STALLS: usize = 100;
+
+/// For how many seconds the server thread does not tick before that is a stall, unless the owner says otherwise: a hundred ticks. Saving a large world takes less.
+pub const STALL_SECONDS: u64 = 5;
+
+/// Most seconds that may be asked for: an hour.
+pub const MAX_STALL_SECONDS: u64 = 3_600;
+
+/// How often the watchdog looks whether a stall is over, in milliseconds: a tick. And how often it looks at all, whatever it expects.
+pub const STALL_LOOK_MILLIS: u64 = 50;
+/// See [`STALL_LOOK_MILLIS`].
+pub const WATCHDOG_LOOK_MILLIS: u64 = 1_000;
+
+/// Shortest time between two lines about stalls, in nanoseconds: a server that stands still all the time must not fill its log. What is not told is counted.
+pub const STALL_REPORT_NANOS: u64 = 60_000_000_000;
+
 /// Minutes of a recovered profile, the newest ones: a day. Each costs a number for every frame in the viewer.
 pub const RECOVERED_MINUTES: u32 = 1_440;
 

@@ -111,7 +111,7 @@ fn segment(goods: &[Good], random: &mut Random) -> (u64, Vec<u8>) {
                 let other = &goods[random.below(goods.len())].records;
                 records.insert(at, other[random.below(other.len())].clone());
             }
-            3 => records[at].0 = random.next() as u8 % 12,
+            3 => records[at].0 = random.next() as u8 % 13,
             4 => records.truncate(at),
             5 => {
                 let other = random.below(records.len());
@@ -174,6 +174,7 @@ impl Watch {
                 assert!(name.chars().count() <= limits::COMMENT_CHARS && !name.chars().any(char::is_control));
             }
             Event::Head(head) => assert!(head.plugins.len() <= limits::PLUGINS),
+            Event::Stall(stall) => assert!(stall.ended.is_none_or(|ended| ended >= stall.began)),
             Event::Dropped(_) | Event::End => {}
         }
     }

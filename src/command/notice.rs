@@ -95,6 +95,7 @@ pub fn answer_notice(notice: &Notice) -> Line {
             reason: why,
             kept,
             dropped,
+            recoverable,
         } => {
             let line = Line::new().bad(format!("The profile could not be saved: {}. ", reason(why)));
             let line = if *dropped {
@@ -103,7 +104,8 @@ pub fn answer_notice(notice: &Notice) -> Line {
                 line
             };
             match kept {
-                0 => line.bad("It is lost, but for what the next start can recover of it."),
+                0 if *recoverable => line.bad("The next start of the server makes one of what was kept on disk, with native frames only."),
+                0 => line.bad("It is lost."),
                 1 => line
                     .text("It is kept for another try: ")
                     .value(TO_FILE)
@@ -181,6 +183,25 @@ pub fn answer_notice(notice: &Notice) -> Line {
             per_mille / 10,
             per_mille % 10
         )),
+        Notice::Stalled {
+            nanos,
+            untold,
+            in_background,
+        } => {
+            let seconds = *nanos as f64 / 1e9;
+            let line = Line::new().bad(format!("The server did not tick for {seconds:.1} s"));
+            let line = match untold {
+                0 => line.text(". "),
+                untold => line.text(format!(", and {} more since it was told last. ", counted(*untold, "time"))),
+            };
+            if *in_background {
+                line.text("What it did meanwhile: ")
+                    .value("/spark profiler stop")
+                    .text(" makes a profile of the last hour.")
+            } else {
+                line.text("What it did meanwhile is in the profile that is being taken.")
+            }
+        }
         Notice::PythonDoubted(frames) => Line::new().bad(format!(
             "{} in the profile did not run. A check has found them, and they are taken out; the profile says how often this happens.",
             counted(*frames, "Python function")

@@ -125,6 +125,11 @@ impl Adapter {
         &self.ticker.service
     }
 
+    /// A command has ended by a bug of ours.
+    pub(super) fn fail(&self) {
+        self.ticker.service.fail();
+    }
+
     /// Ends everything: the session (saving its profile), the task, and what was left to say.
     pub(super) fn disable(self, server: Server<'_>) -> Result<(), AdapterError> {
         // Relaxed: written and read on the server thread.
@@ -198,11 +203,14 @@ impl Ticker {
             self.replies()
         });
 
-        // Deliver. A panic was reported by the panic hook; the next tick tries again.
-        if let Ok(replies) = replies
-            && !deliver(server, &replies, self.to_console_only())
-        {
-            self.service.stop_monitor();
+        // Deliver. A panic was reported by the panic hook; the session ends, and the next tick tells of it.
+        match replies {
+            Ok(replies) => {
+                if !deliver(server, &replies, self.to_console_only()) {
+                    self.service.stop_monitor();
+                }
+            }
+            Err(_) => self.service.fail(),
         }
 
         // Last: the host may throw.

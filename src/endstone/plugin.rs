@@ -12,6 +12,7 @@ use super::describe::describe;
 use super::pure::pure;
 use crate::command::{self, Audience, Granted, Line};
 use crate::session::Requester;
+use crate::sys::fault;
 
 /// The object. Endstone knows its first 64 bytes; the rest is ours.
 #[repr(C)]
@@ -149,6 +150,7 @@ unsafe extern "C-unwind" fn on_command(
 
     // Compute.
     let answer = pure(|| {
+        fault::point("command");
         let lines = match (&plugin.adapter, requester) {
             (_, None) => vec![Line::new().bad("Only players and the console can use spark.")],
             (None, _) => vec![Line::new().bad("The profiler is not available; the server's log says why.")],
@@ -161,6 +163,9 @@ unsafe extern "C-unwind" fn on_command(
     match answer {
         Ok(lines) => lines.iter().for_each(|line| sender.send_message(line)),
         Err(panic) => {
+            if let Some(adapter) = &plugin.adapter {
+                adapter.fail();
+            }
             sender.send_message("The command failed inside spark; the server's log has the details.");
             if let Some(logger) = plugin.base.logger() {
                 logger.error(&format!("A command failed: {panic}"));

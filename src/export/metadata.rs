@@ -9,6 +9,7 @@ use super::pb;
 use super::server::{Runtime, ServerReport};
 use super::shorten::bounded;
 use super::sources::Source;
+use super::stalls::StallReport;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
 use crate::model::{
     Category, Grouping, PythonDiagnostics, PythonState, RecoveryFigures, SampleLoss, SamplerDiagnostics, StackEnd,
@@ -68,6 +69,8 @@ pub struct ProfileMetadata {
     pub ignore_sleeping: bool,
     /// The ticks, if only those that take longer than so many microseconds are kept.
     pub slow_ticks: Option<(u64, TickFigures)>,
+    /// When the server did not tick.
+    pub stalls: StallReport,
     /// The server's plugins.
     pub sources: Vec<Source>,
     /// The native side.
@@ -154,6 +157,9 @@ impl ProfileMetadata {
         }
         if let Some((micros, ticks)) = &self.slow_ticks {
             extra.insert("Slow ticks".to_owned(), slow_ticks(*micros, ticks).to_string());
+        }
+        if self.stalls.count > 0 {
+            extra.insert("Stalls".to_owned(), self.stalls.figures().to_string());
         }
         if let Some(hash) = &self.server_sha256 {
             extra.insert("Server executable".to_owned(), json!({ "SHA-256": hash }).to_string());

@@ -16,6 +16,7 @@ mod save;
 mod server;
 mod shorten;
 mod sources;
+mod stalls;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]
@@ -32,4 +33,5 @@ pub use profile::Profile;
 pub use save::{compress, save};
 pub use server::ServerReport;
 pub use sources::Source;
+pub use stalls::{ShownStall, StallReport};
 pub use write::write;

@@ -93,6 +93,7 @@ pub fn metadata() -> ProfileMetadata {
         server_sha256: Some("00ff".repeat(16)),
         ignore_sleeping: false,
         slow_ticks: None,
+        stalls: Default::default(),
         sources: Vec::new(),
         sampler: SamplerDiagnostics {
             samples: 15_000,

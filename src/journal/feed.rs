@@ -7,21 +7,35 @@ use parking_lot::Mutex;
 
 use super::queue::{Batch, Item, Queue, Stack, Tick};
 use crate::limits;
-use crate::model::{Module, MonotonicNanos, Sample, ThreadKey};
+use crate::model::{Module, MonotonicNanos, Sample, Stall, ThreadKey};
 
 /// Every so many flushes the names of threads are looked at again: programs name threads anew.
 const NAMES_EVERY: u32 = 8;
 
-/// Ticks on their way from the server thread to the [`Feed`].
+/// Ticks and stalls on their way to the [`Feed`].
 #[derive(Clone, Debug, Default)]
-pub struct TickFeed(Arc<Mutex<Vec<Tick>>>);
+pub struct TickFeed(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    ticks: Vec<Tick>,
+    stalls: Vec<Stall>,
+}
 
 impl TickFeed {
     /// Takes one: when it was, and how many milliseconds the one before took. On the server thread: a lock that is held for a moment a few times a second.
     pub fn push(&self, at: MonotonicNanos, mspt: f32) {
-        let mut ticks = self.0.lock();
+        let ticks = &mut self.0.lock().ticks;
         if ticks.len() < limits::WINDOW_TICKS {
             ticks.push(Tick { at, mspt });
+        }
+    }
+
+    /// Takes a stall when it has begun, and again when it is over. On any thread.
+    pub fn stall(&self, stall: Stall) {
+        let stalls = &mut self.0.lock().stalls;
+        if stalls.len() < limits::STALLS {
+            stalls.push(stall);
         }
     }
 }
@@ -64,6 +78,11 @@ impl Feed {
             generation: 1,
             flushes: 0,
         }
+    }
+
+    /// Where ticks and stalls are left for it.
+    pub fn ticks(&self) -> TickFeed {
+        self.ticks.clone()
     }
 
     /// Takes a sample, without its Python part.
@@ -141,7 +160,10 @@ impl Feed {
         let room = limits::JOURNAL_MODULES.saturating_sub(self.modules);
         self.batch.modules.extend(new.iter().take(room).map(Arc::clone));
         self.modules = all.len();
-        self.batch.ticks.append(&mut self.ticks.0.lock());
+        let mut waiting = self.ticks.0.lock();
+        self.batch.ticks.append(&mut waiting.ticks);
+        self.batch.stalls.append(&mut waiting.stalls);
+        drop(waiting);
         if self.batch.is_empty() {
             return;
         }
@@ -152,6 +174,7 @@ impl Feed {
             kept.items.clear();
             kept.frames.clear();
             kept.ticks.truncate(limits::WINDOW_TICKS);
+            kept.stalls.truncate(limits::STALLS);
             self.generation = self.generation.wrapping_add(1).max(1);
             if kept.ended.len() + kept.threads.len() > limits::JOURNAL_WAITING_NAMES {
                 // The disk has stood still for very long.

@@ -25,6 +25,7 @@ pub(super) enum Kind {
     Ticks = 7,
     Dropped = 8,
     End = 9,
+    Stall = 10,
 }
 
 impl Kind {
@@ -39,6 +40,7 @@ impl Kind {
             7 => Kind::Ticks,
             8 => Kind::Dropped,
             9 => Kind::End,
+            10 => Kind::Stall,
             _ => return None,
         })
     }
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn kinds_have_their_numbers() {
         let known: Vec<u8> = (0..=255).filter(|number| Kind::of(*number).is_some()).collect();
-        assert_eq!(known, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(known, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         assert!(
             known
                 .iter()

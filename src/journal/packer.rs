@@ -17,7 +17,7 @@ use super::head::put_text;
 use super::queue::{Batch, Item, Stack, Tick};
 use super::wire::{put, put_bytes, put_signed};
 use crate::limits;
-use crate::model::{Module, MonotonicNanos, StackEnd, ThreadKey};
+use crate::model::{Module, MonotonicNanos, StackEnd, Stall, ThreadKey};
 
 /// What a frame is, before its value: how the stack ends (the value is the number of [`StackEnd`]), frames that were left out (their count), then
 /// [`NATIVE`] plus the number of the module (the address in it).
@@ -50,6 +50,8 @@ pub(super) struct Packer {
     /// The stack before, root first, and its frames' numbers.
     path: Vec<(Word, u32)>,
     words: Vec<Word>,
+    /// A stall that is not over: the segment that says when it began may go.
+    stall: Option<Stall>,
 }
 
 impl Packer {
@@ -61,10 +63,11 @@ impl Packer {
             nodes: HashMap::new(),
             path: Vec::new(),
             words: Vec::new(),
+            stall: None,
         }
     }
 
-    /// Begins a new segment. Writes what it needs of the one before: the threads that live.
+    /// Begins a new segment. Writes what it needs of the one before: the threads that live, and the stall that goes on.
     pub(super) fn begin_segment(&mut self, out: &mut Vec<u8>) {
         self.nodes.clear();
         self.path.clear();
@@ -74,6 +77,9 @@ impl Packer {
             thread.has_stack = false;
             self.next_thread += 1;
             write_thread(out, *key, thread);
+        }
+        if let Some(stall) = self.stall {
+            self.write_stall(&stall, out);
         }
     }
 
@@ -113,6 +119,10 @@ impl Packer {
         if let Some(first) = batch.ticks.first() {
             record(out, Kind::Ticks, |out| self.ticks(first, &batch.ticks, out));
         }
+        for stall in &batch.stalls {
+            self.write_stall(stall, out);
+            self.stall = Some(*stall).filter(|stall| stall.ended.is_none());
+        }
         if batch.dropped > 0 {
             number_record(out, Kind::Dropped, batch.dropped);
         }
@@ -124,6 +134,19 @@ impl Packer {
                 });
             }
         }
+    }
+
+    fn write_stall(&self, stall: &Stall, out: &mut Vec<u8>) {
+        record(out, Kind::Stall, |out| {
+            let began = self.micros(stall.began);
+            put(out, began);
+            put(
+                out,
+                stall
+                    .ended
+                    .map_or(0, |ended| self.micros(ended).saturating_sub(began) + 1),
+            );
+        });
     }
 
     fn micros(&self, at: MonotonicNanos) -> u64 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::limits;
-use crate::model::{Module, ModuleId, MonotonicNanos, StackEnd, ThreadKey};
+use crate::model::{Module, ModuleId, MonotonicNanos, StackEnd, Stall, ThreadKey};
 
 /// One tick.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,6 +48,7 @@ pub(super) struct Batch {
     pub(super) frames: Vec<(ModuleId, u64)>,
     pub(super) ended: Vec<(ThreadKey, String)>,
     pub(super) ticks: Vec<Tick>,
+    pub(super) stalls: Vec<Stall>,
     /// Samples that found no room since the last batch.
     pub(super) dropped: u64,
 }
@@ -59,6 +60,7 @@ impl Batch {
             && self.items.is_empty()
             && self.ended.is_empty()
             && self.ticks.is_empty()
+            && self.stalls.is_empty()
             && self.dropped == 0
     }
 

@@ -14,7 +14,7 @@ use super::head::{SessionHead, text};
 use super::tables::{Frames, Threads};
 use super::wire::Cursor;
 use crate::limits;
-use crate::model::{BuildId, Module, ModuleId, MonotonicNanos, ThreadKey, Tid};
+use crate::model::{BuildId, Module, ModuleId, MonotonicNanos, Stall, ThreadKey, Tid};
 
 pub use super::tables::Frame;
 
@@ -33,6 +33,8 @@ pub enum Event<'a> {
     Sample(Sampled<'a>),
     /// A tick: when it was, and how many milliseconds the one before took.
     Tick(MonotonicNanos, f32),
+    /// A time in which the server did not tick, when it has begun and again when it is over.
+    Stall(Stall),
     /// This many samples found no room when they were taken.
     Dropped(u64),
     /// The session's profile is safe, or was not wanted.
@@ -246,6 +248,15 @@ impl Replay {
             Kind::Samples => return self.samples(cursor, show),
             Kind::Ticks => self.ticks(cursor, show)?,
             Kind::Dropped => show(Event::Dropped(cursor.number()?)),
+            Kind::Stall => {
+                let began = cursor.number()?;
+                let ended = match cursor.number()?.checked_sub(1) {
+                    Some(micros) => Some(self.at(began.checked_add(micros)?)),
+                    None => None,
+                };
+                let began = self.at(began);
+                show(Event::Stall(Stall { began, ended }));
+            }
             Kind::End => show(Event::End),
         }
         Some(true)

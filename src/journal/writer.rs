@@ -14,6 +14,7 @@ use super::queue::{Batch, Queue};
 use super::segment::{Segments, WriteError};
 use crate::limits;
 use crate::model::{Module, clean_text};
+use crate::sys::fault;
 use crate::sys::thread::{self, Worker};
 
 /// The journal of a session: from its start until its profile is safe.
@@ -78,6 +79,11 @@ impl Journal {
         self.problem.lock().take()
     }
 
+    /// Whether its thread has ended by a bug of ours.
+    pub fn has_failed(&self) -> bool {
+        self.worker.as_ref().is_some_and(Worker::has_panicked)
+    }
+
     /// Removes it: its profile is safe, or nobody wants it. To be called once its feed is gone. When the disk stands still it is left for the next start.
     pub fn discard(mut self) {
         if self.end() {
@@ -113,6 +119,7 @@ fn write(queue: &Queue, folder: Arc<RecoveryFolder>, session: SessionId, head: &
     let mut out = Vec::new();
     begin_segment(&mut out, head, &modules, &mut packer);
     while let Some(batch) = queue.pop() {
+        fault::point("journal");
         if segments.is_full() || packer.is_full() {
             segments.rotate()?;
             begin_segment(&mut out, head, &modules, &mut packer);

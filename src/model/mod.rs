@@ -13,6 +13,7 @@ mod past_profile;
 mod place;
 mod retention;
 mod sample;
+mod stall;
 mod statistics;
 mod threads;
 mod time;
@@ -35,6 +36,7 @@ pub use past_profile::{PastKind, PastProfile, ProfilePlace};
 pub use place::shown_path;
 pub use retention::Retention;
 pub use sample::{PythonPart, Sample, StackEnd};
+pub use stall::{Stall, Stalls};
 pub use statistics::{
     CpuShares, CpuUse, DiskUse, Distribution, Host, MemoryUse, MonitorEvent, Mspt, NetworkInterface, Ping, PlayerPing,
     SlowTicks, Statistics, Tick, Tps, WindowStatistics,

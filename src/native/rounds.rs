@@ -15,7 +15,7 @@ use crate::limits;
 use crate::model::MonotonicNanos;
 use crate::sync::Owner;
 use crate::sys::thread::own_tids;
-use crate::sys::{clock, signal, sleep, task};
+use crate::sys::{clock, fault, signal, sleep, task};
 
 /// See the module's text.
 pub(super) struct Rounds {
@@ -54,6 +54,7 @@ impl Rounds {
         let mut threads_at = MonotonicNanos(0);
         let mut pauses = PauseWatch::new(clock::monotonic(), task::nanos_in_line());
         while !self.stopping() {
+            fault::point("sampler");
             let now = clock::monotonic();
             if let Some(pause) = pauses.turn(now, task::nanos_in_line) {
                 self.leave_out(pause, now);

@@ -148,6 +148,11 @@ impl Sampler {
         self.shared.displaced.load(Ordering::Relaxed)
     }
 
+    /// Whether the sampler's thread has ended by a bug of ours. No sample is taken from then on; the session should end.
+    pub fn has_failed(&self) -> bool {
+        self.worker.as_ref().is_some_and(Worker::has_panicked)
+    }
+
     /// Stops sampling, waits for handlers that are running, and restores what `SIGPROF` did before. The [`SampleSource`] still gives what was captured.
     pub fn stop(&mut self) -> StopReport {
         self.finish()

@@ -104,6 +104,11 @@ impl Attribution {
         }
     }
 
+    /// Whether a callback has ended by a bug of ours; the session should end.
+    pub fn has_failed(&self) -> bool {
+        self.live.has_failed()
+    }
+
     /// The distances in bytes that calibration found, in the order start, resume, throw, return, yield, unwind.
     pub fn anchor_distances(&self) -> [u64; Event::COUNT] {
         self.distances

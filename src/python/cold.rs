@@ -20,6 +20,7 @@ use crate::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use crate::model::{CodeId, CodeInfo};
 use crate::shadow::EntryCode;
 use crate::sys::clock::monotonic;
+use crate::sys::fault;
 use crate::sys::thread::current_tid;
 
 /// An enter event that is not ordinary: a new thread or code object, or a stack that heals or grows.
@@ -79,7 +80,15 @@ fn on_cold_path(mark: *mut PyObject, act: impl FnOnce(&Live)) {
     if let Some(live) = Live::of(mark.addr()) {
         // SAFETY: the lock is held; the error, if any, is ours between the two calls.
         let raised = unsafe { (live.api.PyErr_GetRaisedException)() };
-        act(&live);
+        // It must not unwind into the interpreter.
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            fault::point("callback");
+            act(&live);
+        }))
+        .is_err();
+        if panicked {
+            live.fail();
+        }
         // SAFETY: as above; null is allowed and clears what `act` may have left.
         unsafe { (live.api.PyErr_SetRaisedException)(raised) };
     }

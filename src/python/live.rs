@@ -34,6 +34,7 @@ pub(super) struct Live {
     pub(super) cache_misses: AtomicU64,
     pub(super) registration_failures: AtomicU64,
     pub(super) callback_failures: AtomicU64,
+    has_failed: AtomicBool,
 }
 
 impl fmt::Debug for Live {
@@ -128,6 +129,7 @@ impl Live {
             cache_misses: AtomicU64::new(0),
             registration_failures: AtomicU64::new(0),
             callback_failures: AtomicU64::new(0),
+            has_failed: AtomicBool::new(false),
         }
     }
 
@@ -168,6 +170,20 @@ impl Live {
         if reasons.len() < DEGRADED_REASONS && !reasons.contains(&reason) {
             reasons.push(reason);
         }
+    }
+
+    /// A callback has ended by a bug of ours: what the shadow stacks say from now on is not to be trusted.
+    pub(super) fn fail(&self) {
+        self.table.distrust();
+        self.degrade("an internal error of the profiler");
+        // Relaxed: a fact that once true stays true.
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Live::fail`] was called.
+    pub(super) fn has_failed(&self) -> bool {
+        // Relaxed: as it was stored.
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     /// The reasons given to [`Live::degrade`].

@@ -11,8 +11,8 @@ use crate::journal::Feed;
 use crate::model::{Module, TickFigures};
 use crate::native::SampleSource;
 use crate::profile::ThreadProfile;
-use crate::sys::task;
 use crate::sys::thread::{self, Worker};
+use crate::sys::{fault, task};
 
 /// How long the thread waits for samples before it publishes its figures. Waking costs more than the work for a sample, so it works on many at a time.
 const DRAIN_WAIT: Duration = Duration::from_millis(250);
@@ -78,6 +78,11 @@ impl Aggregator {
         self.worker.tid().and_then(task::cpu_nanos).unwrap_or(0)
     }
 
+    /// Whether the thread has ended by a bug of ours, with its trees.
+    pub(super) fn has_failed(&self) -> bool {
+        self.worker.has_panicked()
+    }
+
     /// A copy of what there is; the thread goes on. It looks for such wishes four times a second. `None` when it has ended.
     pub(super) fn copy(&self) -> Option<Aggregated> {
         let mut copy = self.shared.copy.lock();
@@ -104,6 +109,7 @@ impl Aggregator {
 fn run(mut source: SampleSource, mut intake: Intake, mut feed: Option<Feed>, shared: &Shared) {
     let mut more = true;
     while more {
+        fault::point("aggregator");
         more = source.drain(DRAIN_WAIT, &mut |sample| {
             if let Some(feed) = &mut feed {
                 feed.sample(sample);

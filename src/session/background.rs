@@ -62,6 +62,7 @@ pub(super) fn begin(shared: &Shared) {
         server_thread,
         &shared.settings,
         &shared.watch,
+        &shared.statistics,
         // Its hour is not kept on disk: a crash ends it.
         None,
     );
@@ -101,6 +102,9 @@ pub(super) fn look_after(shared: &Shared, recording: &Recording) {
     recording.look_after();
     shared.ticks.look_after(clock::monotonic());
     recording.renew_python();
+    if let Some(news) = recording.stall_to_tell() {
+        shared.send(&Requester::Console, Notice::stalled(news, true));
+    }
     let figures = recording.figures();
     if figures.python.state != PythonState::Active {
         return;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::watchdog::StallNews;
 use crate::model::{
     MonitorEvent, PastProfile, PythonDiagnostics, PythonState, SamplerDiagnostics, SlowTicks, Statistics, ThreadChoice,
     TickFigures, View, WallMillis,
@@ -342,6 +343,8 @@ pub enum Notice {
         kept: usize,
         /// Whether an older one had to be given up for it.
         dropped: bool,
+        /// Whether the next start recovers what it can of one that is lost.
+        recoverable: bool,
     },
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
@@ -395,8 +398,27 @@ pub enum Notice {
         /// Thousandths.
         per_mille: u64,
     },
+    /// The server thread did not tick for a while, and does again.
+    Stalled {
+        /// For how long, in nanoseconds.
+        nanos: u64,
+        /// How many stalls before it were not told.
+        untold: u64,
+        /// The session is the one in the background.
+        in_background: bool,
+    },
     /// Audits found this many Python frames that did not run. They were taken out; samples since the audit before may show them.
     PythonDoubted(u64),
+}
+
+impl Notice {
+    pub(super) fn stalled(news: StallNews, in_background: bool) -> Self {
+        Notice::Stalled {
+            nanos: news.nanos,
+            untold: news.untold,
+            in_background,
+        }
+    }
 }
 
 /// A notice and whom it is for.

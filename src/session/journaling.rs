@@ -44,6 +44,11 @@ impl Journaling {
         }
     }
 
+    /// Whether what a crash leaves is recovered.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Whether there may be something to recover: the folder is there and its owner wants it.
     pub(super) fn has_folder(&self) -> bool {
         self.is_on && self.path.symlink_metadata().is_ok()
@@ -96,6 +101,12 @@ impl Journaling {
         let of_journal = journal.as_ref().and_then(|(journal, _)| journal.problem_to_tell());
         drop(journal);
         of_journal.or_else(|| self.problem.lock().take())
+    }
+
+    /// Whether the thread that writes has ended by a bug of ours.
+    pub(super) fn has_failed(&self) -> bool {
+        let running = self.running.lock();
+        running.as_ref().is_some_and(|(journal, _)| journal.has_failed())
     }
 
     /// The journal of the session that has just ended.

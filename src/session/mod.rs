@@ -26,6 +26,7 @@ mod tick_watch;
 mod ticks;
 mod unsaved;
 mod upload;
+mod watchdog;
 mod worker;
 mod world;
 

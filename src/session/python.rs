@@ -122,6 +122,11 @@ impl PythonSide {
         }
     }
 
+    /// Whether a callback has ended by a bug of ours.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(&*self.0.side.lock(), Side::On(attribution) if attribution.has_failed())
+    }
+
     /// What code ids stand for, as far as it is known now.
     pub(super) fn codes(&self) -> Vec<(CodeId, CodeInfo)> {
         match &*self.0.side.lock() {

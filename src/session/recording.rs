@@ -17,16 +17,18 @@ use super::eras::CodeEras;
 use super::intake::Intake;
 use super::python::PythonSide;
 use super::tick_watch::TickWatch;
+use super::watchdog::{StallNews, Watchdog};
 use crate::journal::Feed;
 use crate::limits;
 use crate::model::{
     CodeId, CodeInfo, MonotonicNanos, PythonDiagnostics, PythonState, RecoveryFigures, Retention, SamplerDiagnostics,
-    ThreadChoice, TickFigures, Tid,
+    Stalls, ThreadChoice, TickFigures, Tid,
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, Room, WindowClock};
 use crate::settings::Settings;
 use crate::shadow::ShadowTable;
+use crate::stats;
 use crate::sys::clock;
 
 /// Why there is no Python in a session.
@@ -89,6 +91,7 @@ pub(super) struct Recorded {
     pub(super) figures: Figures,
     pub(super) aggregated: Option<Aggregated>,
     pub(super) codes: Vec<(CodeId, CodeInfo)>,
+    pub(super) stalls: Stalls,
     /// Set when it was not this process that recorded it.
     pub(super) recovered: Option<Recovered>,
 }
@@ -106,6 +109,8 @@ pub(super) struct Recovered {
 struct Parts {
     sampler: Option<Sampler>,
     aggregator: Option<Aggregator>,
+    /// Unless its owner wants none.
+    watchdog: Option<Watchdog>,
     /// The last figures, once the parts are gone.
     last: Figures,
 }
@@ -150,6 +155,7 @@ impl Recording {
         server_thread: Tid,
         settings: &Settings,
         watch: &Arc<TickWatch>,
+        statistics: &Arc<stats::Service>,
         feed: Option<Feed>,
     ) -> Result<Self, BeginError> {
         let table = ShadowTable::global();
@@ -170,6 +176,19 @@ impl Recording {
                 ThreadChoice::Named(names) => ThreadSelection::Named(names.clone()),
             },
             ignore_sleeping: request.ignore_sleeping,
+        };
+        let watchdog = match settings.stall_seconds {
+            0 => None,
+            limit => {
+                let journal = feed.as_ref().map(Feed::ticks);
+                match Watchdog::start(Arc::clone(statistics), limit, started_at, journal) {
+                    Ok(watchdog) => Some(watchdog),
+                    Err(error) => {
+                        python.end();
+                        return Err(error.into());
+                    }
+                }
+            }
         };
         let (only, look) = match request.only_ticks_over_millis {
             None => (None, None),
@@ -213,6 +232,7 @@ impl Recording {
             parts: Mutex::new(Parts {
                 sampler: Some(sampler),
                 aggregator: Some(aggregator),
+                watchdog,
                 last: Figures::default(),
             }),
             python_was_awaited: python.diagnostics().state == PythonState::Attaching,
@@ -286,6 +306,21 @@ impl Recording {
         self.parts.lock().sampler.as_ref().is_some_and(Sampler::is_displaced)
     }
 
+    /// Whether a part of it has ended by a bug of ours; it should end, too.
+    pub(super) fn has_failed(&self) -> bool {
+        let parts = self.parts.lock();
+        parts.sampler.as_ref().is_some_and(Sampler::has_failed)
+            || parts.aggregator.as_ref().is_some_and(Aggregator::has_failed)
+            || parts.watchdog.as_ref().is_some_and(Watchdog::has_failed)
+            || self.python().has_failed()
+    }
+
+    /// A stall that is over, if one is to be told of now.
+    pub(super) fn stall_to_tell(&self) -> Option<StallNews> {
+        let parts = self.parts.try_lock()?;
+        parts.watchdog.as_ref()?.news(clock::monotonic())
+    }
+
     /// Why Python frames are no longer recorded, the first time it is asked after that happened.
     pub(super) fn python_loss_to_tell(&self) -> Option<String> {
         let why = match self.python().diagnostics().state {
@@ -345,7 +380,8 @@ impl Recording {
         let parts = self.parts.lock();
         let aggregated = parts.aggregator.as_ref()?.copy()?;
         let (figures, codes) = (self.figures_of(&parts), self.python().codes());
-        Some(self.recorded(clock::monotonic(), figures, Some(aggregated), codes))
+        let stalls = parts.watchdog.as_ref().map(Watchdog::stalls);
+        Some(self.recorded(clock::monotonic(), figures, Some(aggregated), codes, stalls))
     }
 
     fn recorded(
@@ -354,6 +390,7 @@ impl Recording {
         figures: Figures,
         aggregated: Option<Aggregated>,
         codes: Vec<(CodeId, CodeInfo)>,
+        stalls: Option<Stalls>,
     ) -> Recorded {
         Recorded {
             request: self.request.clone(),
@@ -364,6 +401,7 @@ impl Recording {
             figures,
             aggregated,
             codes: self.eras.all(codes),
+            stalls: stalls.unwrap_or_default(),
             recovered: None,
         }
     }
@@ -395,6 +433,7 @@ impl Recording {
             last.sampler = sampler.figures();
         }
         let ended_at = clock::monotonic();
+        let stalls = parts.watchdog.take().map(|watchdog| watchdog.stalls());
         let aggregated = parts.aggregator.take().and_then(|aggregator| {
             let (merged, aggregated) = aggregator.finish();
             merged.complete(&mut last.sampler);
@@ -406,6 +445,6 @@ impl Recording {
         let python = self.python().end();
         last.python = python.diagnostics;
         parts.last = last.clone();
-        self.recorded(ended_at, last, aggregated, python.codes)
+        self.recorded(ended_at, last, aggregated, python.codes, stalls)
     }
 }

@@ -14,7 +14,7 @@ use crate::journal::{Event, Frame, Owner, Sampled, SessionHead};
 use crate::limits;
 use crate::model::{
     Module, MonotonicNanos, NamePattern, PythonDiagnostics, PythonState, RecoveryFigures, Retention,
-    SamplerDiagnostics, StackEnd, ThreadChoice, ThreadKey, ThreadNames, Tid, clean_text,
+    SamplerDiagnostics, StackEnd, Stalls, ThreadChoice, ThreadKey, ThreadNames, Tid, clean_text,
 };
 use crate::profile::{Forest, FrameKey, MergeStats, WindowClock};
 use crate::sys::{Machine, maps};
@@ -51,6 +51,7 @@ struct Begun {
     names: HashMap<ThreadKey, String>,
     modules: Vec<Arc<Module>>,
     ticks: Minutes,
+    stalls: Stalls,
     last: MonotonicNanos,
     ends: [u64; StackEnd::ALL.len()],
     repeated: u64,
@@ -81,6 +82,8 @@ impl Replayed {
                 begun.sample(&sample);
             }
             Event::Tick(at, mspt) => begun.tick(at, mspt),
+            // A segment repeats the one that goes on.
+            Event::Stall(stall) => begun.stalls.take(stall),
             Event::Dropped(count) => self.dropped = self.dropped.saturating_add(count),
         }
     }
@@ -116,6 +119,7 @@ impl Begun {
             names: HashMap::new(),
             modules: Vec::new(),
             ticks: Minutes::new(clock, RETENTION),
+            stalls: Stalls::default(),
             last: head.started_at,
             ends: [0; StackEnd::ALL.len()],
             repeated: 0,
@@ -207,6 +211,7 @@ impl Begun {
                 ticks: None,
             }),
             codes: Vec::new(),
+            stalls: self.stalls,
             recovered: Some(recovered),
         };
         Remade {

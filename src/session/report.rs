@@ -7,13 +7,17 @@ use super::environment::Environment;
 use super::recording::Recorded;
 use super::ticks::Ticks;
 use super::unsaved::Unsaved;
-use crate::export::{self, Creator, Kind, ProfileMetadata, ServerReport, Source, ThreadSelection};
+use crate::export::{
+    self, Creator, Kind, ProfileMetadata, ServerReport, ShownStall, Source, StallReport, ThreadSelection,
+};
 use crate::limits;
-use crate::model::{PastKind, ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, WorldCounts, clean_text};
+use crate::model::{
+    PastKind, Stall, ThreadChoice, ThreadKey, ThreadNames, WallMillis, WebAddress, WorldCounts, clean_text,
+};
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{PrivateDir, task};
+use crate::sys::{PrivateDir, fault, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 pub(super) const PROFILES: &str = "profiles";
@@ -33,6 +37,7 @@ pub(super) fn make(
     settings: &Settings,
     comment: Option<String>,
 ) -> Unsaved {
+    fault::point("export");
     let millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;
     let ended = WallMillis(recorded.clock.wall_start(0).0 + millis as i64);
     // A session that keeps only its last hour has forgotten all before.
@@ -157,10 +162,38 @@ fn metadata(
             .request
             .only_ticks_over_millis
             .map(|millis| (millis * 1_000, recorded.figures.ticks.unwrap_or_default())),
+        stalls: stalls(recorded),
         sampler: recorded.figures.sampler.clone(),
         merge: recorded.figures.merge,
         python: recorded.figures.python.clone(),
         recovery: recorded.recovered.as_ref().map(|recovered| recovered.figures.clone()),
+    }
+}
+
+/// The stalls of the time that the profile shows.
+fn stalls(recorded: &Recorded) -> StallReport {
+    let first = recorded
+        .aggregated
+        .as_ref()
+        .map_or(0, |aggregated| aggregated.first_window);
+    let shown_from = recorded.clock.start_of(first).max(recorded.started_at);
+    let shown = |stall: &Stall| {
+        let until = stall.ended.unwrap_or(recorded.ended_at);
+        (until > shown_from).then(|| ShownStall {
+            began_millis: stall.began.since(shown_from) / 1_000_000,
+            millis: until.since(stall.began) / 1_000_000,
+            is_over: stall.ended.is_some(),
+        })
+    };
+    let newest: Vec<ShownStall> = recorded.stalls.newest.iter().filter_map(shown).collect();
+    let forgotten = recorded.stalls.newest.len() - newest.len();
+    StallReport {
+        // Those of which one by one nothing is known any more belong to a session that forgets nothing.
+        count: match forgotten {
+            0 => recorded.stalls.count,
+            _ => newest.len() as u64,
+        },
+        newest,
     }
 }
 

@@ -41,7 +41,7 @@ use crate::model::{PastProfile, SlowTicks, Statistics, WallMillis};
 use crate::python;
 use crate::settings::Settings;
 use crate::stats;
-use crate::sys::{clock, thread};
+use crate::sys::{clock, fault, thread};
 use crate::upload::Uploader;
 
 /// Name of the folder that holds journals, below the plugin's own.
@@ -88,6 +88,7 @@ impl Service {
 
     /// Takes one tick. On the server thread.
     pub fn on_tick(&self, tick: TickSample) {
+        fault::point("tick");
         self.shared.journaling.tick(&tick);
         self.shared.watch.task(tick.at, tick.mspt);
         let statistics = &self.shared.statistics;
@@ -150,6 +151,12 @@ impl Service {
     /// What is wrong with the environment: a line for the log.
     pub fn environment_problem(&self) -> Option<&str> {
         self.shared.uploader.problem()
+    }
+
+    /// A call into the profiler has ended by a bug of ours: so does the session that runs, saved as far as it can be. On the server thread.
+    pub fn fail(&self) {
+        self.shared.state.lock().has_failed = true;
+        self.shared.wake.notify_all();
     }
 
     /// Notices to deliver, oldest first. On the server thread.

@@ -87,6 +87,8 @@ pub(super) struct State {
     /// Whether a worker looks after the orders. It goes only under the lock, when there are none.
     pub(super) has_worker: bool,
     pub(super) shutting_down: bool,
+    /// A call on the server thread has ended by a bug of ours.
+    pub(super) has_failed: bool,
     pub(super) background: Background,
     pub(super) health_is_made: bool,
 }

@@ -15,13 +15,16 @@ use super::upload::{self, Sent};
 use crate::export::Kind;
 use crate::limits;
 use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
-use crate::sys::clock;
+use crate::sys::{clock, fault};
 
 /// How often a running session is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Told when the worker failed.
 const PANICKED: &str = "an internal error of the profiler; the server is not affected. Please report it with the text on the server's error output";
+
+/// Told when the call trees of a session are gone.
+const LOST: &str = "what was put together of it is lost by an internal error";
 
 /// Told when our signal handler was replaced during a session.
 const DISPLACED: &str =
@@ -35,6 +38,8 @@ enum Wake {
     Order(Order),
     TimeUp(Arc<Recording>),
     Displaced(Arc<Recording>),
+    Failed(Arc<Recording>),
+    BackgroundFailed,
     PythonLost(Requester, String),
     PythonDoubted(Requester, u64),
     Background(Arc<Recording>),
@@ -77,6 +82,7 @@ fn work(shared: &Shared) {
             Wake::Order(Order::Background) => {}
             Wake::Background(recording) => background::look_after(shared, &recording),
             Wake::BackgroundDisplaced => background::give_up(shared, DISPLACED_BACKGROUND.to_owned()),
+            Wake::BackgroundFailed => background::give_up(shared, PANICKED.to_owned()),
             Wake::BackgroundShutDown => background::end(shared),
             Wake::Order(Order::Start(request)) => start(shared, request),
             Wake::Order(Order::Stop(request)) => stop(shared, &request),
@@ -88,6 +94,10 @@ fn work(shared: &Shared) {
                     &recording.request().requested_by,
                     Some(Notice::Stopped(DISPLACED.to_owned())),
                 );
+            }
+            Wake::Failed(recording) => {
+                let by = &recording.request().requested_by;
+                end(shared, by, Some(Notice::Stopped(PANICKED.to_owned())));
             }
             Wake::PythonDoubted(by, frames) => shared.send(&by, Notice::PythonDoubted(frames)),
             Wake::NoJournal(by, why) => shared.send(&by, Notice::NoJournal(why)),
@@ -107,6 +117,7 @@ fn end(shared: &Shared, by: &Requester, why: Option<Notice>) {
 }
 
 fn next(shared: &Shared) -> Wake {
+    fault::point("worker");
     let mut state = shared.state.lock();
     loop {
         if let Some(order) = state.orders.pop_front() {
@@ -119,6 +130,9 @@ fn next(shared: &Shared) -> Wake {
             };
             if state.shutting_down {
                 return Wake::BackgroundShutDown;
+            }
+            if std::mem::take(&mut state.has_failed) || recording.has_failed() {
+                return Wake::BackgroundFailed;
             }
             if recording.is_displaced() {
                 return Wake::BackgroundDisplaced;
@@ -136,10 +150,16 @@ fn next(shared: &Shared) -> Wake {
         if left.is_zero() {
             return Wake::TimeUp(Arc::clone(recording));
         }
+        if state.has_failed || recording.has_failed() || shared.journaling.has_failed() {
+            return Wake::Failed(Arc::clone(recording));
+        }
         if recording.is_displaced() {
             return Wake::Displaced(Arc::clone(recording));
         }
         recording.look_after();
+        if let Some(news) = recording.stall_to_tell() {
+            shared.send(&Requester::Console, Notice::stalled(news, false));
+        }
         shared.ticks.look_after(clock::monotonic());
         if let Some(frames) = recording.python_doubt_to_tell() {
             return Wake::PythonDoubted(recording.request().requested_by.clone(), frames);
@@ -156,6 +176,8 @@ fn next(shared: &Shared) -> Wake {
 
 fn start(shared: &Shared, request: StartRequest) {
     let by = request.requested_by.clone();
+    // What failed before it began is none of its business.
+    shared.state.lock().has_failed = false;
     let Some(server_thread) = shared.statistics.server_thread() else {
         shared.state.lock().phase = Phase::Idle;
         shared.send(&by, Notice::StartFailed("the server has not ticked yet".to_owned()));
@@ -171,6 +193,7 @@ fn start(shared: &Shared, request: StartRequest) {
         server_thread,
         &shared.settings,
         &shared.watch,
+        &shared.statistics,
         feed,
     ) {
         Ok(recording) => {
@@ -204,6 +227,7 @@ enum ToEnd {
 /// Takes what is to be ended out of the state; `None` when there is nothing (a start that failed was told already).
 fn take(shared: &Shared) -> Option<ToEnd> {
     let mut state = shared.state.lock();
+    state.has_failed = false;
     let ending = match std::mem::take(&mut state.phase) {
         Phase::Running(recording) => ToEnd::Session(recording),
         _ if !state.unsaved.is_empty() => ToEnd::Unsaved,
@@ -247,8 +271,20 @@ fn stop(shared: &Shared, request: &StopRequest) {
                 ticks: shared.ticks.end(recorded.ended_at),
                 counts: shared.world.end(),
             };
-            // Without trees (a bug of ours) the journal has more to tell than the profile: it is left for the next start.
-            let journal = shared.journaling.take().filter(|_| recorded.aggregated.is_some());
+            let journal = shared.journaling.take();
+            if recorded.aggregated.is_none() {
+                // A bug of ours. The journal is left for the next start.
+                shared.state.lock().phase = Phase::Idle;
+                return shared.send(
+                    by,
+                    Notice::SaveFailed {
+                        reason: LOST.to_owned(),
+                        kept: 0,
+                        dropped: false,
+                        recoverable: journal.is_some(),
+                    },
+                );
+            }
             if let Some(why) = recording.python_loss_to_tell() {
                 shared.send(by, Notice::PythonLost(why));
             }
@@ -405,6 +441,7 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Option<Notice
                     reason: failed.reason,
                     kept: number,
                     dropped: excess > 0,
+                    recoverable: shared.journaling.is_on(),
                 });
             }
         }

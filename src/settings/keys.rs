@@ -23,6 +23,8 @@ pub struct Settings {
     pub python_attribution: bool,
     /// Keep what a session has sampled on disk while it runs, and make profiles of what crashes have left.
     pub recovery: bool,
+    /// Seconds without a tick that are a stall; 0: nobody looks.
+    pub stall_seconds: u64,
     /// Where separate debug files are looked for.
     pub debug_folder: PathBuf,
     /// Most room for saved profiles, in MiB.
@@ -43,6 +45,7 @@ impl Default for Settings {
             disable_response_broadcast: false,
             python_attribution: true,
             recovery: true,
+            stall_seconds: limits::STALL_SECONDS,
             // Where Linux distributions keep them.
             debug_folder: PathBuf::from("/usr/lib/debug"),
             profile_folder_mebibytes: limits::PROFILE_FOLDER_BYTES >> 20,
@@ -99,6 +102,11 @@ pub(super) const KEYS: &[Key] = &[
         comment: "Keep what a session samples on disk while it runs (at most 64 MiB), so that a crash of the server does not lose it: \"on\" or \"off\".",
     },
     Key {
+        name: "stallSeconds",
+        kind: Kind::Whole(STALL_SECONDS, |settings| &mut settings.stall_seconds),
+        comment: "Seconds without a tick (0 to 3600) from which on the log and the profile say that the server stood still, while a session or the background profiler runs. 0: never.",
+    },
+    Key {
         name: "debugFolder",
         kind: Kind::Folder(|settings| &mut settings.debug_folder),
         comment: "Where separate debug files are looked for, to name functions of stripped files.",
@@ -132,6 +140,8 @@ pub(super) const KEYS: &[Key] = &[
 const PROFILE_FOLDER_MEBIBYTES: RangeInclusive<u64> =
     limits::MIN_PROFILE_FOLDER_MEBIBYTES..=limits::MAX_PROFILE_FOLDER_MEBIBYTES;
 
+const STALL_SECONDS: RangeInclusive<u64> = 0..=limits::MAX_STALL_SECONDS;
+
 const BACKGROUND_INTERVAL_MILLIS: RangeInclusive<u64> = 1..=limits::MAX_INTERVAL_MICROS / 1_000;
 
 #[cfg(test)]
@@ -146,6 +156,7 @@ mod tests {
                     disableResponseBroadcast = true\n\
                     pythonAttribution = \"off\"\n\
                     recovery = \"off\"\n\
+                    stallSeconds = 7\n\
                     debugFolder = \"/opt/debug\"\n\
                     profileFolderMebibytes = 64 # small\n\
                     backgroundProfiler = false\n\
@@ -160,6 +171,7 @@ mod tests {
             disable_response_broadcast,
             python_attribution,
             recovery,
+            stall_seconds,
             debug_folder,
             profile_folder_mebibytes,
             background_profiler,
@@ -171,6 +183,7 @@ mod tests {
         assert!(disable_response_broadcast);
         assert!(!python_attribution);
         assert!(!recovery);
+        assert_eq!(stall_seconds, 7);
         assert_eq!(debug_folder, PathBuf::from("/opt/debug"));
         assert_eq!(profile_folder_mebibytes, 64);
         assert!(!background_profiler);

@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod errno;
+pub mod fault;
 pub mod fork;
 #[cfg(test)]
 pub(crate) mod live_bytes;

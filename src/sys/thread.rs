@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -62,6 +62,7 @@ struct Shared {
     tid: AtomicI32,
     /// In clock ticks since boot.
     started: AtomicU64,
+    panicked: AtomicBool,
     ended: Mutex<bool>,
     signal: Condvar,
 }
@@ -118,7 +119,10 @@ extern "C" fn run(argument: *mut libc::c_void) -> *mut libc::c_void {
     shared.tid.store(current_tid().get(), Ordering::Release);
     let ended = Ended(shared);
     // A panic has been reported by the panic hook already; the owner sees the thread end.
-    let _ = panic::catch_unwind(AssertUnwindSafe(body));
+    if panic::catch_unwind(AssertUnwindSafe(body)).is_err() {
+        // Relaxed: a fact that once true stays true.
+        ended.0.panicked.store(true, Ordering::Relaxed);
+    }
     drop(ended);
     std::ptr::null_mut()
 }
@@ -133,6 +137,7 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Wor
     let shared = Arc::new(Shared {
         tid: AtomicI32::new(0),
         started: AtomicU64::new(0),
+        panicked: AtomicBool::new(false),
         ended: Mutex::new(false),
         signal: Condvar::new(),
     });
@@ -181,6 +186,12 @@ impl Worker {
     /// True when the body has returned.
     pub fn is_finished(&self) -> bool {
         *self.shared.ended.lock()
+    }
+
+    /// True when the body has panicked.
+    pub fn has_panicked(&self) -> bool {
+        // Relaxed: as it was stored.
+        self.shared.panicked.load(Ordering::Relaxed)
     }
 
     /// Waits for the thread's end.
@@ -269,6 +280,10 @@ mod tests {
     #[test]
     fn a_panic_ends_the_worker_and_nothing_else() {
         let worker = spawn("spark-panics", || panic!("on purpose")).unwrap();
+        while !worker.is_finished() {
+            std::thread::yield_now();
+        }
+        assert!(worker.has_panicked());
         assert!(worker.join_timeout(Duration::from_secs(20)));
     }
 

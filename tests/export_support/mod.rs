@@ -51,6 +51,7 @@ pub fn metadata() -> ProfileMetadata {
         ignore_sleeping: false,
         server_sha256: None,
         slow_ticks: None,
+        stalls: Default::default(),
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),

@@ -13,6 +13,8 @@ pub struct Counts {
     pub modules: HashSet<u64>,
     pub threads: HashSet<(u64, u64)>,
     pub ticks: u64,
+    /// Begin, and length plus one or 0.
+    pub stalls: Vec<(u64, u64)>,
     pub dropped: u64,
     pub ended: bool,
 }
@@ -110,6 +112,10 @@ fn record(kind: u8, mut body: Bytes<'_>, counts: &mut Counts) {
             }
         }
         8 => counts.dropped += body.number(),
+        10 => {
+            let began = body.number();
+            counts.stalls.push((began, body.number()));
+        }
         9 => counts.ended = true,
         1 | 4 | 5 => {}
         _ => panic!("a record of an unknown kind, {kind}"),

@@ -7,8 +7,8 @@ use endstone_spark::journal::{
     Event, Feed, Frame, Journal, RecoveryFolder, Replay, SegmentReport, SessionHead, SessionId, TickFeed,
 };
 use endstone_spark::model::{
-    BuildId, Module, ModuleId, MonotonicNanos, NativeFrame, PythonEntry, PythonPart, Sample, StackEnd, ThreadKey, Tid,
-    WallMillis,
+    BuildId, Module, ModuleId, MonotonicNanos, NativeFrame, PythonEntry, PythonPart, Sample, StackEnd, Stall,
+    ThreadKey, Tid, WallMillis,
 };
 
 use super::random::Random;
@@ -195,6 +195,7 @@ pub struct Seen {
     pub micros: u64,
     pub modules: u64,
     pub ticks: u64,
+    pub stalls: Vec<Stall>,
     pub dropped: u64,
     pub ended: bool,
     pub threads: Vec<(ThreadKey, String)>,
@@ -217,6 +218,7 @@ impl Seen {
             Event::Module(_) => self.modules += 1,
             Event::Thread(key, name) => self.threads.push((*key, name.clone())),
             Event::Tick(..) => self.ticks += 1,
+            Event::Stall(stall) => self.stalls.push(*stall),
             Event::Dropped(count) => self.dropped += count,
             Event::End => self.ended = true,
             Event::Head(_) | Event::ThreadEnded(..) => {}

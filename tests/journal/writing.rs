@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use endstone_spark::journal::{Event, Journal, RecoveryFolder, Replay, TickFeed};
 use endstone_spark::limits;
+use endstone_spark::model::{MonotonicNanos, Stall};
 
 use super::independent;
 use super::random::Random;
-use super::support::{Load, files, flush, give_fresh, head, key, modules, read, write_one};
+use super::support::{Load, START, files, flush, give_fresh, head, key, modules, read, write_one};
 
 /// Runs of repetitions are one entry: samples of the same stack and thread in a row are put together before both sides are compared.
 fn joined(taken: &[super::support::Taken]) -> Vec<(u32, Vec<endstone_spark::journal::Frame>, u64)> {
@@ -114,6 +115,49 @@ fn a_journal_stays_within_its_budget_and_each_segment_can_be_read_alone() {
     }
     assert!(samples > 100_000, "{samples}");
     assert_eq!(told, 40, "a module is told once");
+}
+
+#[test]
+fn a_stall_comes_back_and_one_that_goes_on_is_in_every_segment() {
+    let root = tempfile::tempdir().unwrap();
+    let recovery = Arc::new(RecoveryFolder::open(root.path()).unwrap());
+    let (journal, mut feed) = Journal::begin(&recovery, head(), TickFeed::default()).unwrap();
+    let modules = modules(40);
+    let stall = |began: u64, ended: Option<u64>| Stall {
+        began: MonotonicNanos(START + began * 1_000),
+        ended: ended.map(|ended| MonotonicNanos(START + ended * 1_000)),
+    };
+    let told = [
+        stall(7_000, None),
+        stall(7_000, Some(9_000_500)),
+        stall(20_000_000, None),
+    ];
+    for stall in told {
+        feed.ticks().stall(stall);
+        flush(&mut feed, &modules);
+    }
+    let mut random = Random(3);
+    while files(root.path(), ".journal").len() < 2 {
+        give_fresh(&mut feed, &mut random, 1_000);
+        flush(&mut feed, &modules);
+    }
+    drop(feed);
+    drop(journal);
+    let all = files(root.path(), ".journal");
+    let session = recovery.found()[0].session;
+    for (sequence, expected) in [(1, &told[..]), (2, &told[2..])] {
+        let bytes = std::fs::read(&all[sequence as usize - 1]).unwrap();
+        assert_eq!(read(session, sequence, &bytes).stalls, expected, "segment {sequence}");
+        let counted: Vec<(u64, u64)> = expected
+            .iter()
+            .map(|stall| {
+                let micros = |at: MonotonicNanos| (at.0 - START) / 1_000;
+                let began = micros(stall.began);
+                (began, stall.ended.map_or(0, |ended| micros(ended) - began + 1))
+            })
+            .collect();
+        assert_eq!(independent::count(&bytes).stalls, counted);
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod bytebin;
 mod command_lines;
 mod commands;
 mod console;
+mod cycles;
+mod faults;
 mod greenlets;
 #[path = "../journal/independent.rs"]
 mod independent;
@@ -22,6 +24,7 @@ mod recovery;
 mod roots;
 mod slow_ticks;
 mod sources;
+mod stalls;
 mod statistics;
 mod threads;
 mod uploads;

@@ -31,7 +31,7 @@ fn folder(lab: &harness::Lab) -> tempfile::TempDir {
     tempfile::Builder::new().prefix("recovery-").tempdir_in(parent).unwrap()
 }
 
-fn recovered(server: &mut Server) -> Profile {
+pub fn recovered(server: &mut Server) -> Profile {
     let line = server
         .wait_for_since(harness::Mark::start(), RECOVERED, ANSWER)
         .unwrap();

@@ -13,6 +13,7 @@ use crate::version::PythonVersion;
 use std::env;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Name of the folder in the user's cache.
 const CACHE_NAME: &str = "endstone-spark";
@@ -100,6 +101,34 @@ impl Lab {
             return Ok(PathBuf::from(named));
         }
         self.built("libendstone_spark.so")
+    }
+
+    /// The plugin with faults that a test may ask for (`src/sys/fault.rs`), built first: nobody else needs it.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn faulty_plugin(&self) -> Result<PathBuf> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(&cargo)
+            .args([
+                "build",
+                "--quiet",
+                "--lib",
+                "--profile",
+                "faults",
+                "--features",
+                "fault-injection",
+            ])
+            .current_dir(&self.root)
+            .status()
+            .map_err(|source| Error::Spawn {
+                program: cargo.to_string_lossy().into_owned(),
+                source,
+            })?;
+        if !status.success() {
+            return Err(Error::Missing("the plugin with faults could not be built".to_owned()));
+        }
+        Ok(self.target.join("faults").join("libendstone_spark.so"))
     }
 
     /// Every Python on this machine that could be looked at, usable or not. Nothing is fetched.

@@ -23,6 +23,8 @@ pub struct ServerBuilder<'a> {
     lab: &'a Lab,
     python: &'a Python,
     folder: Option<PathBuf>,
+    /// Instead of the one that was built last.
+    profiler_file: Option<PathBuf>,
     profiler: bool,
     plugins: Vec<PathBuf>,
     files: Vec<(PathBuf, String)>,
@@ -36,6 +38,7 @@ impl<'a> ServerBuilder<'a> {
             lab,
             python,
             folder: None,
+            profiler_file: None,
             profiler: true,
             plugins: Vec::new(),
             files: Vec::new(),
@@ -49,6 +52,13 @@ impl<'a> ServerBuilder<'a> {
     #[must_use]
     pub fn folder(mut self, dir: impl Into<PathBuf>) -> Self {
         self.folder = Some(dir.into());
+        self
+    }
+
+    /// Takes this file as the profiler plugin.
+    #[must_use]
+    pub fn profiler_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.profiler_file = Some(file.into());
         self
     }
 
@@ -119,7 +129,11 @@ impl<'a> ServerBuilder<'a> {
         }
         write_files(&dir, &self.files)?;
         if self.profiler {
-            install(&self.lab.plugin()?, &dir, "endstone_spark.so")?;
+            let file = match self.profiler_file {
+                Some(file) => file,
+                None => self.lab.plugin()?,
+            };
+            install(&file, &dir, "endstone_spark.so")?;
         }
         for plugin in &self.plugins {
             let name = plugin
