@@ -62,6 +62,7 @@ mod say;
 mod senders;
 mod server_instance;
 mod share;
+mod steady;
 mod usage;
 mod vtables;
 mod world;
