@@ -73,7 +73,7 @@ fn the_runtime_emits_its_vtables_in_the_same_order() {
 #[test]
 fn chunks_are_deleted_by_the_second_of_their_two_destructors() {
     let released = Released::get();
-    for class in released.class("endstone::Chunk") {
+    for class in Released::types().class("endstone::Chunk").unwrap() {
         let declared = class.methods.get(&0).expect("a virtual destructor");
         assert!(
             declared.symbol.is_empty() && declared.arguments.is_empty(),

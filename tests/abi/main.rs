@@ -2,7 +2,6 @@
 //! information in its wheel, slots once more with the vtables it emits, and our own vtables and declarations with its running code.
 
 mod built;
-mod dwarf;
 mod elf;
 mod emitted;
 mod layouts;

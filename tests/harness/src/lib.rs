@@ -18,6 +18,7 @@
 //! A [`Lab`] knows the folders. It finds or fetches a [`Python`], the released Endstone and the sample plugins, and starts a [`Server`], whose
 //! console is typed into and whose lines are waited for. A [`Profile`] is what the server leaves.
 
+pub mod abi;
 mod apt;
 mod check;
 mod debian;
@@ -52,7 +53,7 @@ pub use find::Candidate;
 pub use health::Health;
 pub use lab::Lab;
 pub use launch::command as launch_command;
-pub use measure::{Attached, CpuTime, Folded, Meter, Record, Slice, Spread, machine};
+pub use measure::{Attached, CpuTime, Folded, Meter, Record, Slice, Spread, machine, peers};
 pub use output::{Mark, Pattern};
 pub use plugins::build as build_plugin;
 pub use profile::{Frame, Profile, Stack};
@@ -62,4 +63,4 @@ pub use server::{START_TIMEOUT, STOP_TIMEOUT, Server, journal_files, profile_fil
 pub use server_builder::{ServerBuilder, install};
 pub use tree::TreeOptions;
 pub use version::{BadVersion, PythonVersion};
-pub use wheel::Metadata as WheelMetadata;
+pub use wheel::{Metadata as WheelMetadata, unpacked as unpacked_wheel};

@@ -132,6 +132,16 @@ pub(crate) fn in_folder(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(wheels)
 }
 
+/// Unpacks a wheel into a folder that is removed with the result.
+///
+/// # Errors
+/// If it cannot be read or is no wheel.
+pub fn unpacked(wheel: &Path) -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir().context("create", std::env::temp_dir())?;
+    unpack(wheel, folder.path())?;
+    Ok(folder)
+}
+
 /// Unpacks a wheel into a folder for `PYTHONPATH`. Its scripts go to `bin` in there, other data is left out.
 pub(crate) fn unpack(wheel: &Path, site: &Path) -> Result<()> {
     let bad = |reason: String| Error::Content {

@@ -16,6 +16,8 @@ pub enum HostError {
     ParseRuntime { path: PathBuf, source: object::Error },
     #[error("Endstone's runtime has no symbol {0}: the stand-in knows Endstone 0.11.14")]
     NoSymbol(&'static str),
+    #[error("Endstone's runtime: {0}")]
+    Types(#[from] crate::types::TypesError),
     #[error("Endstone's debug information has no class {0}")]
     NoClass(String),
     #[error("Endstone's debug information has no virtual function {0}")]

@@ -43,9 +43,6 @@
 mod command_map;
 mod console;
 mod dedicated_server;
-#[allow(dead_code)]
-#[path = "../../abi/dwarf.rs"]
-mod dwarf;
 mod endstone_server;
 mod error;
 mod event;
@@ -63,6 +60,9 @@ mod senders;
 mod server_instance;
 mod share;
 mod steady;
+#[allow(dead_code)]
+#[path = "../../harness/src/abi/types.rs"]
+mod types;
 mod usage;
 mod vtables;
 mod world;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::dwarf::{Class, Types};
 use crate::error::HostError;
+use crate::types::{Class, Types};
 
 /// Words before the first function: offset to top, type information (which nobody asks these objects for).
 const HEAD: usize = 2;
@@ -26,12 +26,12 @@ impl Vtables {
             source,
         })?;
         Ok(Vtables {
-            types: Types::read(&bytes),
+            types: Types::read(&bytes)?,
         })
     }
 
     fn class(&self, name: &str) -> Result<Class, HostError> {
-        self.types.class(name).ok_or(HostError::NoClass(name.to_owned()))
+        self.types.class(name)?.ok_or(HostError::NoClass(name.to_owned()))
     }
 
     /// Names of all functions by slot: a function that is declared again further down has one in each class. Those of the bases that share the vtable are

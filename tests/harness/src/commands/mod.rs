@@ -1,5 +1,6 @@
 //! The subcommands of `./dev`.
 
+mod abi;
 mod arguments;
 mod bench;
 mod build;
@@ -42,7 +43,7 @@ struct Subcommand {
     run: fn(Vec<String>) -> Outcome,
 }
 
-const SUBCOMMANDS: [Subcommand; 7] = [
+const SUBCOMMANDS: [Subcommand; 8] = [
     Subcommand {
         name: "demo",
         arguments: "[--python X.Y] [--seconds N]",
@@ -78,6 +79,12 @@ const SUBCOMMANDS: [Subcommand; 7] = [
         arguments: "DIR [--python X.Y] [-- ARGUMENTS FOR THE STAND-IN]",
         summary: "run the stand-in server in a folder of yours, with the profiler in it and what you put into DIR/plugins",
         run: serve::run,
+    },
+    Subcommand {
+        name: "abi",
+        arguments: "WHEEL",
+        summary: "compare a release of Endstone, a file or a version such as 0.11.0, with what the plugin was written for",
+        run: abi::run,
     },
     Subcommand {
         name: "pythons",

@@ -4,6 +4,7 @@ mod attached;
 mod cpu;
 mod folded;
 mod meter;
+pub mod peers;
 mod record;
 mod spread;
 
