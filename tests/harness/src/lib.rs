@@ -53,7 +53,7 @@ pub use find::Candidate;
 pub use health::Health;
 pub use lab::Lab;
 pub use launch::command as launch_command;
-pub use measure::{Attached, CpuTime, Folded, Meter, Record, Slice, Spread, machine, peers};
+pub use measure::{Attached, CpuTime, Folded, Meter, Record, Slice, Spread, chains, machine, peers};
 pub use output::{Mark, Pattern};
 pub use plugins::build as build_plugin;
 pub use profile::{Frame, Profile, Stack};

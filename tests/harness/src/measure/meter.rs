@@ -16,6 +16,10 @@ pub struct Slice {
     pub median_mspt: f64,
     /// Milliseconds per tick, without the longest and the shortest twentieth.
     pub mspt: f64,
+    /// Percent of the time of the server's steps (`!steps`) that interruptions took.
+    pub lost_percent: f64,
+    /// Processor time of the server thread in milliseconds per tick, its waiting included.
+    pub thread_cpu_per_tick: f64,
     /// Of the server's process, in percent of a core.
     pub server_cpu: f64,
     /// Of this, the profiler's own threads.
@@ -25,6 +29,11 @@ pub struct Slice {
 }
 
 impl Slice {
+    /// Whether the server thread had a processor nearly all of the time in which it ticked: nothing else wanted it, and nobody stopped the thread.
+    pub fn undisturbed(&self) -> bool {
+        self.thread_cpu_per_tick >= 0.95 * self.mspt
+    }
+
     /// All that is spent, in percent of a core.
     pub fn cpu(&self) -> f64 {
         self.server_cpu + self.peer_cpu
@@ -55,6 +64,7 @@ impl Meter {
     /// # Errors
     /// As [`Meter::measure`].
     pub fn begin(server: &mut Server, peer: Option<u32>) -> Result<Meter> {
+        server.ask("!lost", "!lost")?;
         server.ask("!lengths", "!lengths")?;
         Ok(Meter {
             begun: Instant::now(),
@@ -72,16 +82,20 @@ impl Meter {
         let elapsed = self.begun.elapsed().as_nanos() as f64;
         let percent = |nanos: u64| 100.0 * nanos as f64 / elapsed;
         let server_cpu = percent(now.since(&self.server, |_| true));
+        let thread_nanos = now.since(&self.server, |name| name == "MC_SERVER");
         let own_threads_cpu = percent(now.since(&self.server, |name| name.starts_with("spark-")));
         let peer_cpu = self
             .peer
             .map_or(0.0, |(pid, before)| percent(CpuTime::of(pid).since(&before, |_| true)));
         let lengths = lengths(&server.ask("!lengths", "!lengths")?);
+        let lost = lost(&server.ask("!lost", "!lost")?);
         let spread = Spread::of(lengths.iter().copied());
         let spread = spread.ok_or_else(|| Error::Server("the server did not tick while it was measured".to_owned()))?;
         Ok(Slice {
             ticks: lengths.len(),
             median_mspt: spread.median,
+            lost_percent: lost.unwrap_or(f64::NAN),
+            thread_cpu_per_tick: thread_nanos as f64 / 1e6 / lengths.len() as f64,
             mspt: trimmed_mean(lengths),
             server_cpu,
             own_threads_cpu,
@@ -97,6 +111,12 @@ fn lengths(answer: &str) -> Vec<f64> {
         .split_whitespace()
         .filter_map(|text| text.parse().ok())
         .collect()
+}
+
+/// The percentage in the answer to `!lost`.
+fn lost(answer: &str) -> Option<f64> {
+    let (_, rest) = answer.split_once("percent=")?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// The mean without the outer twentieths.
@@ -116,6 +136,8 @@ mod tests {
         assert_eq!(lengths("[stand-in] !lengths 1.5000 2.2500"), [1.5, 2.25]);
         assert!(lengths("[stand-in] !lengths ").is_empty());
         assert!(lengths("something else").is_empty());
+        assert_eq!(lost("[stand-in] !lost percent=0.1250 interruptions=3"), Some(0.125));
+        assert_eq!(lost("[stand-in] !lost"), None);
     }
 
     #[test]

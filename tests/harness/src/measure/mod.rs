@@ -1,6 +1,7 @@
 //! Measures servers and the profilers that look at them, for `./dev bench`.
 
 mod attached;
+pub mod chains;
 mod cpu;
 mod folded;
 mod meter;
