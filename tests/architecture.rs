@@ -156,3 +156,33 @@ fn files_that_comments_name_exist() {
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
+
+/// Files of `src` that may ask for the date. Everything else measures time on the clock that is never set.
+const CALENDAR: &[&str] = &[
+    "session/health.rs",
+    "session/journaling.rs",
+    "session/recording.rs",
+    "session/server.rs",
+    "session/service.rs",
+    "session/worker.rs",
+    "stats/service.rs",
+    "sys/clock.rs",
+    "sys/private_dir/new_file.rs",
+];
+
+#[test]
+fn the_calendar_is_read_for_dates_only() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    for (_, path, text) in all_sources() {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        let asks = ["clock::wall", "SystemTime", "CLOCK_REALTIME"]
+            .iter()
+            .any(|word| text.contains(word));
+        if asks && !name.ends_with("tests.rs") {
+            found.push(name);
+        }
+    }
+    found.sort();
+    assert_eq!(found, CALENDAR, "the date may be set at any time");
+}

@@ -545,7 +545,7 @@ fn each_permission_covers_its_part() {
     let none = "[⚡] This needs the permission endstone.command.spark.".to_owned();
     let profiler = "[⚡] This needs the permission spark.profiler or endstone.command.spark.".to_owned();
     let activity = "[⚡] This needs the permission spark.activity or endstone.command.spark.".to_owned();
-    for line in ["", "help", "profiler start", "activity", "nonsense", "\""] {
+    for line in ["", "help", "version", "profiler start", "activity", "nonsense", "\""] {
         assert_eq!(said(&[], line), (none.clone(), 0), "{line}");
     }
     let own = &["spark.profiler"][..];

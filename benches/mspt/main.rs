@@ -16,7 +16,13 @@ use row::Table;
 /// Rounds of each load, when nothing else is asked for.
 const ROUNDS: usize = 8;
 
-fn measure(server: &mut Server, tools: &Tools, load: Load, rounds: usize, table: &mut Table) -> Result<()> {
+fn measure(
+    server: &mut Server,
+    tools: &Tools,
+    load: Load,
+    rounds: usize,
+    (table, record): (&mut Table, &mut Record),
+) -> Result<()> {
     let modes = load.modes();
     let mut before = Mode::Alone.measure(server, tools)?;
     for round in 0..rounds {
@@ -34,6 +40,8 @@ fn measure(server: &mut Server, tools: &Tools, load: Load, rounds: usize, table:
             let after = Mode::Alone.measure(server, tools)?;
             table.add(load, mode, [before, with, after]);
             before = after;
+            // A run that is broken off leaves what it has.
+            table.save(record)?;
         }
     }
     Ok(())
@@ -63,7 +71,13 @@ fn main() -> Result<()> {
     record.put("versions", [format!("CPython {}", python.full_version), py_spy])?;
     for load in loads {
         let mut server = load.server(&lab, &python)?;
-        measure(&mut server, &tools, load, rounds.unwrap_or(ROUNDS), &mut table)?;
+        measure(
+            &mut server,
+            &tools,
+            load,
+            rounds.unwrap_or(ROUNDS),
+            (&mut table, &mut record),
+        )?;
         server.stop_cleanly()?;
         table.save(&mut record)?;
     }

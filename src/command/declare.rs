@@ -13,7 +13,7 @@ pub const ALIASES: &[&str] = &[];
 /// rest of the line. The last two take what the others do not, so that a wrong word is answered by us, who know what is allowed, and not
 /// by the server's syntax error; whichever of them a server prefers, the words arrive in the same order.
 pub const USAGES: &[&str] = &[
-    "/spark (help)[topic: SparkHelp]",
+    "/spark (help|version)[topic: SparkHelp]",
     "/spark (profiler|sampler)<module: SparkModule> (start|stop|upload|info|cancel)[action: SparkAction] [flags: message]",
     "/spark (tps|cpu|health|healthreport|ht|ping|tickmonitor|tickmonitoring)<view: SparkView> [flags: message]",
     "/spark (activity|activitylog|log)<list: SparkList> [flags: message]",

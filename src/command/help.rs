@@ -1,13 +1,14 @@
 //! What there is.
 
 use super::line::Line;
+use crate::model::build;
 
 /// Ten lines: a client shows no more of the chat at once.
 pub(super) fn help() -> Vec<Line> {
     let entry = |usage: &str, what: &str| Line::continued().value(usage).text(format!(": {what}"));
     vec![
         Line::new()
-            .value(concat!("spark ", env!("CARGO_PKG_VERSION")))
+            .value(format!("spark {}", build::VERSION))
             .text(" profiles this server. Commands:"),
         entry(
             "/spark profiler start [--interval MS] [--timeout SECONDS]",
@@ -40,6 +41,16 @@ pub(super) fn help() -> Vec<Line> {
         ),
         entry("/spark activity [--page N]", "list past profiles"),
     ]
+}
+
+/// Which build this is.
+pub(super) fn version() -> Line {
+    let line = Line::new().value(format!("spark {}", build::VERSION));
+    let line = match build::COMMIT {
+        Some(commit) => line.text(format!(", commit {commit}")),
+        None => line.text(", not a release"),
+    };
+    line.text(build::build_id().map_or_else(String::new, |id| format!(", build {id}")))
 }
 
 /// What to use in place of a command of spark for Java that makes no sense here.

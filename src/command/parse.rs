@@ -16,6 +16,8 @@ use crate::session::{Destination, Requester, StartRequest, StopRequest};
 pub enum Command {
     /// Show what there is.
     Help,
+    /// Show which build this is.
+    Version,
     /// Something about profiling.
     Profiler(ProfilerCommand),
     /// Show how the server ticks.
@@ -61,7 +63,7 @@ pub enum ParseError {
     #[error("A quote is not closed. Write texts as \"like this\".")]
     UnclosedQuote,
     /// Not a word that may stand first.
-    #[error("Unknown command \"{}\". Use: help, profiler, tps, health, ping, tickmonitor, activity.", echo(.0))]
+    #[error("Unknown command \"{}\". Use: help, version, profiler, tps, health, ping, tickmonitor, activity.", echo(.0))]
     UnknownModule(String),
     /// `profiler` alone with flags behind it.
     #[error("The profiler needs to know what to do. Use: start, stop, upload, info, cancel.")]
@@ -172,6 +174,7 @@ fn allowed_flags(action: &str) -> &'static str {
 }
 
 const HELP: &str = "help";
+const VERSION: &str = "version";
 const ACTIVITY: &str = "activity";
 const TPS: &str = "tps";
 pub(super) const HEALTH: &str = "health";
@@ -201,6 +204,7 @@ pub fn parse<S: AsRef<str>>(arguments: &[S], by: &Requester) -> Result<Command, 
     };
     match module.text.to_lowercase().as_str() {
         "help" => none(HELP, &flags::group(HELP, rest)?).map(|()| Command::Help),
+        "version" | "--version" => none(VERSION, &flags::group(VERSION, rest)?).map(|()| Command::Version),
         "profiler" | "sampler" => profiler(rest, by),
         "tps" | "cpu" => none(TPS, &flags::group(TPS, rest)?).map(|()| Command::Tps),
         "health" | "healthreport" | "ht" => HealthView::of(&flags::group(HEALTH, rest)?).map(Command::Health),

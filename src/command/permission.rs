@@ -105,7 +105,7 @@ impl Granted {
             Command::Health(_) => HEALTH,
             Command::Ping { .. } => PING,
             Command::TickMonitor(_) => TICK_MONITOR,
-            Command::Help | Command::Java(_) => return None,
+            Command::Help | Command::Version | Command::Java(_) => return None,
         };
         (!self.covers(needed)).then(|| format!("This needs the permission {needed} or {ALL}."))
     }

@@ -32,6 +32,7 @@ pub fn run<S: AsRef<str>>(
     }
     match command {
         Command::Help => help::help(),
+        Command::Version => vec![help::version()],
         Command::Java(command) => vec![help::instead(command)],
         Command::Tps => statistics::tps(&control.statistics()),
         Command::Health(view) if view.upload => {

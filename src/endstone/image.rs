@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use object::Object;
 
+use crate::model::{BuildId, build};
+
 /// Whether this image has been asked for a plugin before, and the file it came from now holds another build.
 pub(super) fn is_outdated() -> bool {
     static ASKED: AtomicBool = AtomicBool::new(false);
@@ -23,7 +25,11 @@ pub(super) fn is_outdated() -> bool {
 /// The build id that the image had when it was loaded. Read when first asked, which is before any reload.
 fn loaded_build_id() -> Option<&'static Vec<u8>> {
     static LOADED: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-    LOADED.get_or_init(build_id_on_disk).as_ref()
+    let loaded = LOADED.get_or_init(build_id_on_disk).as_ref();
+    if let Some(id) = loaded.and_then(|id| BuildId::new(id)) {
+        build::set_build_id(id.to_string());
+    }
+    loaded
 }
 
 fn build_id_on_disk() -> Option<Vec<u8>> {

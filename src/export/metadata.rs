@@ -12,7 +12,7 @@ use super::sources::Source;
 use crate::limits::{COMMENT_CHARS, NAME_CHARS, PYTHON_FRAMES};
 use crate::model::{
     Category, Grouping, PythonDiagnostics, PythonState, RecoveryFigures, SampleLoss, SamplerDiagnostics, StackEnd,
-    TickFigures, Tid, View, WallMillis,
+    TickFigures, Tid, View, WallMillis, build,
 };
 use crate::profile::MergeStats;
 
@@ -115,7 +115,7 @@ impl ProfileMetadata {
             extra_platform_metadata: self.extra(unknown_codes, modules),
             sampler_mode: pb::sampler_metadata::SamplerMode::Execution.into(),
             sampler_engine: pb::sampler_metadata::SamplerEngine::Async.into(),
-            sampler_engine_version: concat!("endstone-spark ", env!("CARGO_PKG_VERSION")).to_owned(),
+            sampler_engine_version: format!("endstone-spark {}", build::VERSION),
         }
     }
 
@@ -173,9 +173,9 @@ impl ProfileMetadata {
             .zip(sampler.ends)
             .map(|(end, count)| (end.name().to_owned(), count.into()))
             .collect();
-        json!({
+        let mut figures = json!({
             "backend": "SIGPROF per thread, unwound in the handler",
-            "profiler version": env!("CARGO_PKG_VERSION"),
+            "profiler version": build::VERSION,
             "samples": sampler.samples,
             "samples repeated for idle threads": sampler.repeated,
             "time asleep": if self.ignore_sleeping { "left out" } else { "shown" },
@@ -204,7 +204,14 @@ impl ProfileMetadata {
             "handler time, all runs, microseconds": sampler.handler_total_nanos / 1_000,
             "native frames walked": sampler.frames_walked,
             "unwinding rules derived": sampler.rules_derived,
-        })
+        });
+        if let Some(commit) = build::COMMIT {
+            figures["profiler commit"] = commit.into();
+        }
+        if let Some(id) = build::build_id() {
+            figures["profiler build id"] = id.into();
+        }
+        figures
     }
 
     fn attribution(&self, unknown_codes: u64) -> Value {

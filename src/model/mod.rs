@@ -1,5 +1,6 @@
 //! Plain data that the layers hand to each other: ids, time, frames, samples, losses. No logic beyond construction and display.
 
+pub mod build;
 mod clean;
 mod code;
 mod diagnostics;

@@ -357,15 +357,15 @@ pub const OTHER: &[(&str, &str)] = &[
     ("profiler start --only-ticks-over", ONLY_TICKS_OVER),
     (
         "prof",
-        "[⚡] Unknown command \"prof\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+        "[⚡] Unknown command \"prof\". Use: help, version, profiler, tps, health, ping, tickmonitor, activity.",
     ),
     (
         "\"\"",
-        "[⚡] Unknown command \"\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+        "[⚡] Unknown command \"\". Use: help, version, profiler, tps, health, ping, tickmonitor, activity.",
     ),
     (
         "--help",
-        "[⚡] Unknown command \"--help\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+        "[⚡] Unknown command \"--help\". Use: help, version, profiler, tps, health, ping, tickmonitor, activity.",
     ),
     (
         "profiler start help",
@@ -516,7 +516,7 @@ pub const OTHER: &[(&str, &str)] = &[
     ),
     (
         "\u{1b}[2J",
-        "[⚡] Unknown command \"[2J\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+        "[⚡] Unknown command \"[2J\". Use: help, version, profiler, tps, health, ping, tickmonitor, activity.",
     ),
     (
         "profiler aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -524,6 +524,6 @@ pub const OTHER: &[(&str, &str)] = &[
     ),
     (
         "\u{fffd}\u{fffd}",
-        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, profiler, tps, health, ping, tickmonitor, activity.",
+        "[⚡] Unknown command \"\u{fffd}\u{fffd}\". Use: help, version, profiler, tps, health, ping, tickmonitor, activity.",
     ),
 ];

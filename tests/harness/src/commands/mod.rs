@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod demo;
 mod pythons;
+mod release;
 mod serve;
 mod test;
 mod torture;
@@ -43,7 +44,7 @@ struct Subcommand {
     run: fn(Vec<String>) -> Outcome,
 }
 
-const SUBCOMMANDS: [Subcommand; 8] = [
+const SUBCOMMANDS: [Subcommand; 9] = [
     Subcommand {
         name: "demo",
         arguments: "[--python X.Y] [--seconds N]",
@@ -64,8 +65,8 @@ const SUBCOMMANDS: [Subcommand; 8] = [
     },
     Subcommand {
         name: "bench",
-        arguments: "",
-        summary: "measure what the profiler costs on this machine, as tables and as target/bench*.json",
+        arguments: "[PART] [-- ARGUMENTS FOR THE PART]",
+        summary: "measure on this machine what the profiler costs and whether it is true, beside other profilers; tables, and target/bench*.json",
         run: bench::run,
     },
     Subcommand {
@@ -79,6 +80,12 @@ const SUBCOMMANDS: [Subcommand; 8] = [
         arguments: "DIR [--python X.Y] [-- ARGUMENTS FOR THE STAND-IN]",
         summary: "run the stand-in server in a folder of yours, with the profiler in it and what you put into DIR/plugins",
         run: serve::run,
+    },
+    Subcommand {
+        name: "release",
+        arguments: "[--test]",
+        summary: "build the plugin for systems with an older C library, as target/dist/endstone_spark.so; test that file in the stand-in server",
+        run: release::run,
     },
     Subcommand {
         name: "abi",
