@@ -43,9 +43,13 @@ impl Load {
             Mode::Ours(1),
             Mode::PySpy(1000),
         ];
-        if self != Load::Native {
-            modes.insert(1, Mode::Empty);
-        }
+        modes.insert(
+            1,
+            match self {
+                Load::Native => Mode::OursApart(4),
+                Load::Python | Load::Mixed => Mode::Empty,
+            },
+        );
         modes
     }
 

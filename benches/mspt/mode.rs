@@ -1,9 +1,10 @@
 //! Who looks at the server.
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use harness::{Attached, Error, Meter, Result, Server, Slice, peers};
+use harness::{Attached, CpuTime, Error, Meter, Result, Server, Slice, peers};
 use serde::{Deserialize, Serialize};
 
 /// How long each measurement lasts: 60 ticks.
@@ -21,10 +22,27 @@ pub enum Mode {
     Alone,
     /// A session of ours, with so many milliseconds between two samples.
     Ours(u32),
+    /// The same with the server thread bound to one processor and our threads to the others.
+    OursApart(u32),
     /// `py-spy record --native`, so many samples a second.
     PySpy(u32),
     /// Monitoring callbacks in C that do nothing.
     Empty,
+}
+
+/// Binds threads to these processors.
+fn bind(threads: &CpuTime, accept: impl Fn(&str) -> bool, processors: &str) -> Result<()> {
+    for tid in threads.tids(accept) {
+        let mut command = Command::new("taskset");
+        command
+            .args(["-pc", processors, &tid.to_string()])
+            .stdout(Stdio::null());
+        // A thread that has ended needs no processor.
+        command
+            .status()
+            .map_err(|error| Error::Missing(format!("taskset cannot be run: {error}")))?;
+    }
+    Ok(())
 }
 
 impl Mode {
@@ -32,6 +50,7 @@ impl Mode {
         match self {
             Mode::Alone => "no profiler".to_owned(),
             Mode::Ours(millis) => format!("ours, {millis} ms"),
+            Mode::OursApart(millis) => format!("ours, {millis} ms, on other processors than the server thread"),
             Mode::PySpy(rate) => format!("py-spy --native, {rate} a second"),
             Mode::Empty => "empty callbacks".to_owned(),
         }
@@ -44,12 +63,18 @@ impl Mode {
                 server.run_for(Duration::from_millis(300))?;
                 Meter::measure(server, None, TIME)
             }
-            Mode::Ours(millis) => {
+            Mode::Ours(millis) | Mode::OursApart(millis) => {
                 let start = format!("spark profiler start --interval {millis}");
                 server.ask(&start, "The profiler is running")?;
+                let threads = CpuTime::of(server.pid());
+                if matches!(self, Mode::OursApart(_)) {
+                    bind(&threads, |name| name == "MC_SERVER", "0")?;
+                    bind(&threads, |name| name.starts_with("spark-"), "1-1023")?;
+                }
                 server.run_for(BEGINNING)?;
                 let slice = Meter::measure(server, None, TIME)?;
                 server.ask("spark profiler cancel", "nothing was saved")?;
+                bind(&threads, |name| name == "MC_SERVER", "0-1023")?;
                 Ok(slice)
             }
             Mode::PySpy(rate) => {

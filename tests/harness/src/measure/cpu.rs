@@ -32,6 +32,12 @@ impl CpuTime {
         self.0.iter().filter_map(of_thread).sum()
     }
 
+    /// The threads whose names are accepted.
+    pub fn tids(&self, accept: impl Fn(&str) -> bool) -> Vec<u32> {
+        let threads = self.0.iter().filter(|(_, (name, _))| accept(name));
+        threads.map(|(tid, _)| *tid).collect()
+    }
+
     /// The thread of this name.
     pub fn thread(&self, wanted: &str) -> Option<u32> {
         self.0.iter().find(|(_, (name, _))| name == wanted).map(|(tid, _)| *tid)
@@ -64,6 +70,7 @@ mod tests {
         assert_eq!(after.since(&before, |name| name.starts_with("spark-")), 7);
         assert_eq!(after.thread("MC_SERVER"), Some(1));
         assert_eq!(after.thread("gone"), None);
+        assert_eq!(after.tids(|name| name.starts_with("spark-")), [3]);
     }
 
     #[test]
