@@ -170,6 +170,31 @@ impl Table {
         verdicts
     }
 
+    /// How far apart measurements without a profiler lie that follow each other: what is smaller than this, this machine cannot tell.
+    fn print_noise(&self) {
+        for load in Load::ALL {
+            let rounds = || {
+                self.rows
+                    .iter()
+                    .filter(|((of, _), _)| *of == load)
+                    .flat_map(|(_, rounds)| rounds)
+            };
+            let between = |figure: &dyn Fn(&Slice) -> f64| {
+                Spread::of(rounds().map(|triple| (figure(&triple[2]) - figure(&triple[0])).abs()))
+            };
+            let apart = |triple: &Triple| 100.0 * (triple[2].mspt / triple[0].mspt - 1.0).abs();
+            let Some(length) = Spread::of(rounds().map(apart)) else {
+                continue;
+            };
+            let lost = between(&|slice| slice.lost_percent).map_or_else(String::new, |lost| lost.text(2));
+            println!(
+                "{}: two measurements without a profiler differ by {} % in MSPT and {lost} in percent lost in interruptions",
+                load.name(),
+                length.text(1)
+            );
+        }
+    }
+
     pub fn print(&self) {
         println!(
             "| load | profiler | MSPT without | MSPT with | added % | lost in interruptions, % | processor time of the server thread, added % | processor time added, % of a core | of it the profiler's own |"
@@ -194,6 +219,7 @@ impl Table {
             println!("not measured: {}, {}: {reason}", load.name(), mode.name());
         }
         println!();
+        self.print_noise();
         for verdict in self.verdicts() {
             let met = if verdict.met { "met" } else { "MISSED" };
             println!("{met}: {} ({:.2})", verdict.aim, verdict.found);
