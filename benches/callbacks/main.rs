@@ -1,5 +1,5 @@
 //! What following Python costs: nanoseconds added per call and return, beside C callbacks that do nothing (the least that `sys.monitoring`
-//! can cost), cProfile, callbacks written in Python, and such that call C through ctypes. All in one run, taken in turns: the
+//! can cost), cProfile, viztracer, callbacks written in Python, and such that call C through ctypes. All in one run, taken in turns: the
 //! medians of what each adds to the run with nothing of the same round.
 //!
 //! `cargo bench --bench callbacks [-- 3.13 [WORK...]]`, half a minute for each CPython; with SPARK_BENCH_JSON=FILE it writes the same as JSON. Nothing is
@@ -13,7 +13,7 @@ mod pythons;
 mod session;
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use interpreter::Object;
@@ -25,6 +25,8 @@ const WORK: &str = "SPARK_BENCH_WORK";
 const RESULT: &str = "SPARK_BENCH_RESULT";
 /// How many rounds, if not [`ROUNDS`]: one is enough to count instructions.
 const WANTED_ROUNDS: &str = "SPARK_BENCH_ROUNDS";
+/// The folder with viztracer, for `sys.path`.
+const VIZTRACER: &str = "SPARK_BENCH_VIZTRACER";
 /// Processes for each CPython: where code and objects happen to lie differs from one to the next, and with it what they cost.
 const PROCESSES: usize = 3;
 /// In each process.
@@ -77,17 +79,26 @@ fn child(library: &Path) {
 }
 
 /// What one process measured.
-fn measured(python: &pythons::Python, work: &[String]) -> table::Measured {
+fn measured(python: &pythons::Python, work: &[String], viztracer: Option<&Path>) -> table::Measured {
     let result = std::env::temp_dir().join(format!("spark-bench-{}", std::process::id()));
     let mut command = python.this_program();
     command
         .env(CHILD, &python.library)
         .env(WORK, work.join(" "))
         .env(RESULT, &result);
+    if let Some(folder) = viztracer {
+        command.env(VIZTRACER, folder);
+    }
     assert!(command.status().unwrap().success());
     let text = std::fs::read_to_string(&result).unwrap();
     std::fs::remove_file(&result).unwrap();
     serde_json::from_str(&text).unwrap()
+}
+
+fn viztracer(minor: &str) -> Result<PathBuf, String> {
+    let version = minor.parse().map_err(|_| format!("{minor} is no version"))?;
+    let lab = harness::Lab::open().map_err(|error| error.to_string())?;
+    harness::peers::viztracer(&lab, version).map_err(|error| error.to_string())
 }
 
 fn main() {
@@ -105,7 +116,14 @@ fn main() {
             println!("CPython {minor} with a shared library not found: not measured");
             continue;
         };
-        let processes: Vec<_> = (0..PROCESSES).map(|_| measured(&python, &work)).collect();
+        let viztracer = viztracer(minor);
+        if let Err(reason) = &viztracer {
+            println!("viztracer is not measured on {minor}: {reason}");
+        }
+        let viztracer = viztracer.ok();
+        let processes: Vec<_> = (0..PROCESSES)
+            .map(|_| measured(&python, &work, viztracer.as_deref()))
+            .collect();
         let table = table::Table::of(&processes);
         table.print();
         all.push(table);

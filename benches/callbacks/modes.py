@@ -55,6 +55,24 @@ def with_cprofile():
     profile.disable()
 
 
+def with_viztracer():
+    """With its usual settings; its folder is in the environment where there is one for this Python."""
+    import os
+
+    folder = os.environ.get("SPARK_BENCH_VIZTRACER")
+    if not folder:
+        return
+    if folder not in sys.path:
+        sys.path.append(folder)
+    from viztracer import VizTracer
+
+    tracer = VizTracer(verbose=0)
+    tracer.start()
+    measure("viztracer")
+    tracer.stop()
+    tracer.clear()
+
+
 # A C function that does next to nothing: what it costs to reach it.
 through_ctypes = ctypes.CDLL(None).labs
 through_ctypes.argtypes = [ctypes.c_long]
@@ -72,6 +90,7 @@ def in_python_with_ctypes(code, *_):
 def slow_ones():
     """Those that differ so much that fewer rounds tell."""
     with_cprofile()
+    with_viztracer()
     with_callbacks("Python", in_python)
     with_callbacks("Python and ctypes", in_python_with_ctypes)
 

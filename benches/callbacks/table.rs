@@ -91,10 +91,28 @@ impl Table {
 
     pub fn print(&self) {
         println!("\nCPython {}: nanoseconds per call and return", self.python);
-        let ways = ["no-op C", "ours", "cProfile", "Python", "Python and ctypes"];
+        let ways = [
+            "no-op C",
+            "ours",
+            "cProfile",
+            "viztracer",
+            "Python",
+            "Python and ctypes",
+        ];
         println!(
-            "{:12} {:>7} {:>8} |{:>9} {:>9} {:>9} {:>9} {:>9} |{:>9} {:>9} {:>9}  ratio in each process",
-            "work", "calls", "alone", "no-op C", "ours", "cProfile", "Python", "ctypes", "ratio", "cProfile", "slower"
+            "{:12} {:>7} {:>8} |{:>9} {:>9} {:>9} {:>9} {:>9} {:>9} |{:>9} {:>9} {:>9}  ratio in each process",
+            "work",
+            "calls",
+            "alone",
+            "no-op C",
+            "ours",
+            "cProfile",
+            "viztracer",
+            "Python",
+            "ctypes",
+            "ratio",
+            "cProfile",
+            "slower"
         );
         for (work, row) in &self.work {
             let of = |way: &str| row.added.get(way).copied().unwrap_or(f64::NAN);

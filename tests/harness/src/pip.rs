@@ -12,11 +12,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Kinds of wheels that run here, newest first: Endstone needs glibc 2.31 anyway.
-const PLATFORMS: [&str; 4] = [
+const PLATFORMS: [&str; 5] = [
     "manylinux_2_31_x86_64",
     "manylinux_2_28_x86_64",
     "manylinux2014_x86_64",
     "manylinux_2_17_x86_64",
+    "manylinux_2_5_x86_64",
 ];
 
 /// Downloads wheels, and what they need, for one Python version. The pip that does it may belong to another.

@@ -93,8 +93,10 @@ fn run_server(context: &'static Context) -> Result<(), HostError> {
     let instance = ServerInstance::new(console.clone());
     let plan = context.options.world;
     let world = plan.map(|plan| World::make(&context.runtime, plan)).transpose()?;
+    let begun = level::now();
     let server = EndstoneServer::create(&context.runtime, instance, world)?;
     say(&format!("Endstone {}", server.version()));
+    say(&format!("plugins loaded in {}", millis_since(begun)));
 
     let (started, wait_started) = channel();
     let thread = ServerThread {
@@ -114,6 +116,10 @@ fn run_server(context: &'static Context) -> Result<(), HostError> {
     // SAFETY: the handle is from pthread_create and joined once.
     unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
     Ok(())
+}
+
+fn millis_since(begun: u64) -> String {
+    format!("{:.3} ms", (level::now() - begun) as f64 / 1e6)
 }
 
 /// A plain POSIX thread, so that the profile's root is the server's own function.
@@ -208,7 +214,9 @@ impl ServerThread {
         if self.options.python {
             self.listener.attach_python();
         }
+        let begun = level::now();
         self.server.enable_plugins();
+        say(&format!("plugins enabled in {}", millis_since(begun)));
         self.server.call_load_event();
         // SAFETY: a function without arguments that puts the saved standard input back.
         unsafe { std::mem::transmute::<usize, unsafe extern "C-unwind" fn()>(self.stdin_restore)() };

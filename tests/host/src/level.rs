@@ -19,6 +19,7 @@ use std::hint::black_box;
 
 use crate::load::{Load, Turn, Turns};
 use crate::pattern::{Beats, Lengths};
+use crate::steady::{self, Steady};
 
 /// Bytes into `Level`'s vtable where Endstone's detour reads the tick number (`getCurrentTick`).
 const CURRENT_TICK_SLOT: usize = 0x288 / 8;
@@ -35,6 +36,7 @@ pub struct Level {
     entities: Turns,
     redstone: Turns,
     chunks: Turns,
+    pub steady: Steady,
     state: u64,
     /// What the work of the next ticks takes, in nanoseconds, instead of the usual.
     pub pattern: VecDeque<u64>,
@@ -89,6 +91,7 @@ impl Level {
             entities: Turns::new(load.entities, tick_nanos),
             redstone: Turns::new(load.redstone, tick_nanos),
             chunks: Turns::new(load.chunks, tick_nanos),
+            steady: Steady::new(),
             state: 1,
             pattern: VecDeque::new(),
             lengths: Lengths::default(),
@@ -144,6 +147,9 @@ pub unsafe extern "C" fn tick(level: *mut Level) {
     }
     if level.chunks.any() {
         tick_chunks(level);
+    }
+    if level.steady.steps > 0 {
+        steady::tick(&mut level.steady);
     }
     black_box(&level.state);
 }
@@ -298,6 +304,9 @@ mod tests {
             "Spawner::tick(BlockSource&)",
             "VillageManager::tick()",
             "LevelStorage::save()",
+            "Simulation::tick()",
+            "Simulation::moveMob()",
+            "PathFinder::search(unsigned long, unsigned int)",
         ] {
             assert!(names.iter().any(|name| name == wanted), "no function {wanted}");
         }

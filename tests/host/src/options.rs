@@ -17,6 +17,8 @@ A stand-in for the Bedrock Dedicated Server that runs Endstone's released runtim
 On the console: plugins' commands, stop, and what tests ask
   !ticks N         later lines wait until N more ticks have run
   !pattern N MS,.. N rounds of ticks whose work takes so many milliseconds each; later lines wait for the end
+  !steps N         from now on each tick also takes N steps of native work, however long they take; 0 for none
+  !lost            percent of these steps' time that interruptions took since this was asked last
   !lengths         what each tick took since this was asked last, in milliseconds, as the server measures it
   !beats           how many milliseconds ago the level was ticked, for all ticks
   !shares          percent of wall time that the native work really took since this was asked last

@@ -84,6 +84,11 @@ impl Orders {
             ("join", _) => senders::join(argument),
             ("leave", _) => senders::leave(),
             ("as", _) => self.run_as(argument),
+            ("steps", Ok(count)) => {
+                level.steady.steps = count;
+                say(&format!("!steps {count}"));
+            }
+            ("lost", _) => say(&format!("!lost {}", level.steady.take_lost())),
             ("ticks", Ok(count)) => {
                 self.hold_until = Some((level.current_tick.saturating_add(count), "!ticks done"));
             }
@@ -101,7 +106,7 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
             )),
         }
     }

@@ -65,8 +65,8 @@ const SUBCOMMANDS: [Subcommand; 9] = [
     },
     Subcommand {
         name: "bench",
-        arguments: "",
-        summary: "measure what the profiler costs on this machine, as tables and as target/bench*.json",
+        arguments: "[PART] [-- ARGUMENTS FOR THE PART]",
+        summary: "measure on this machine what the profiler costs and whether it is true, beside other profilers; tables, and target/bench*.json",
         run: bench::run,
     },
     Subcommand {

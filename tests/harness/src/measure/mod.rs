@@ -1,0 +1,17 @@
+//! Measures servers and the profilers that look at them, for `./dev bench`.
+
+mod attached;
+pub mod chains;
+mod cpu;
+mod folded;
+mod meter;
+pub mod peers;
+mod record;
+mod spread;
+
+pub use attached::Attached;
+pub use cpu::CpuTime;
+pub use folded::Folded;
+pub use meter::{Meter, Slice};
+pub use record::{Record, machine};
+pub use spread::Spread;
