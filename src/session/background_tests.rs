@@ -21,7 +21,7 @@ use crate::export::{Kind, ServerReport};
 use crate::limits;
 use crate::model::{
     Category, CodeId, CodeInfo, Module, ModuleId, MonotonicNanos, NativeFrame, PlayerPing, PythonEntry, PythonPart,
-    Sample, StackEnd, ThreadKey, Tid, WallMillis, WorldCounts,
+    Sample, StackEnd, Stalls, ThreadKey, Tid, WallMillis, WorldCounts,
 };
 use crate::profile::WindowClock;
 use crate::settings::Settings;
@@ -193,6 +193,7 @@ impl Session {
             }),
             codes: self.eras.all(codes()),
             recovered: None,
+            stalls: Stalls::default(),
         };
         let windows = Windows {
             ticks: self.ticks.copy(ended_at),
