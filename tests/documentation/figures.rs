@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use endstone_spark::export::pb::SamplerData;
-use endstone_spark::export::{self, Creator, NativeNames, ProfileMetadata, ServerReport, ThreadSelection};
+use endstone_spark::export::{
+    self, Creator, NativeNames, ProfileMetadata, ServerReport, ShownStall, StallReport, ThreadSelection,
+};
 use endstone_spark::model::{
     BuildId, CollectionTimes, DimensionCensus, Generation, Interpreter, Module, ModuleId, MonotonicNanos,
     PythonDiagnostics, PythonState, RecoveryFigures, SamplerDiagnostics, Statistics, ThreadKey, TickFigures, Tid, View,
@@ -73,6 +75,14 @@ fn metadata() -> ProfileMetadata {
         ignore_sleeping: true,
         server_sha256: Some("0".to_owned()),
         slow_ticks: Some((60_000, TickFigures::default())),
+        stalls: StallReport {
+            count: 1,
+            newest: vec![ShownStall {
+                began_millis: 0,
+                millis: 5_000,
+                is_over: true,
+            }],
+        },
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),
