@@ -117,9 +117,9 @@ fn end(shared: &Shared, by: &Requester, why: Option<Notice>) {
 }
 
 fn next(shared: &Shared) -> Wake {
-    fault::point("worker");
     let mut state = shared.state.lock();
     loop {
+        fault::point("worker");
         if let Some(order) = state.orders.pop_front() {
             return Wake::Order(order);
         }

@@ -76,6 +76,14 @@ fn metadata() -> ProfileMetadata {
         ignore_sleeping: true,
         server_sha256: Some("0".to_owned()),
         slow_ticks: Some((60_000, TickFigures::default())),
+        stalls: StallReport {
+            count: 1,
+            newest: vec![ShownStall {
+                began_millis: 0,
+                millis: 5_000,
+                is_over: true,
+            }],
+        },
         sources: Vec::new(),
         sampler: SamplerDiagnostics::default(),
         merge: MergeStats::default(),
