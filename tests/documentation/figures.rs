@@ -97,14 +97,6 @@ fn metadata() -> ProfileMetadata {
             ..PythonDiagnostics::default()
         },
         recovery: Some(RecoveryFigures::default()),
-        stalls: StallReport {
-            count: 1,
-            newest: vec![ShownStall {
-                began_millis: 1,
-                millis: 5_000,
-                is_over: true,
-            }],
-        },
     }
 }
 
