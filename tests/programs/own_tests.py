@@ -76,7 +76,16 @@ class Result(unittest.TestResult):
             self.note(test, "failed")
 
 
+# Its subprocess, in which nothing of ours runs, recurses until an interrupt ends it; one that comes in the wrong moment does not, and it goes on for ever.
+ENDLESS = "test_print_exception_gh_102056"
+
+
 def load(modules):
+    import test.test_threading as threads
+
+    for kind in vars(threads).values():
+        if isinstance(kind, type) and ENDLESS in vars(kind):
+            setattr(kind, ENDLESS, unittest.skip("it may never end")(vars(kind)[ENDLESS]))
     return [unittest.defaultTestLoader.loadTestsFromName("test." + name) for name in modules.split()]
 
 
