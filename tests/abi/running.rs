@@ -173,7 +173,7 @@ fn endstone_accepts_every_usage_that_is_declared() {
         .map(|usage| parse_usage(usage).unwrap())
         .collect();
     assert!(parsed.iter().all(|(name, _)| name == command::NAME), "{parsed:?}");
-    assert_eq!(parsed[0].1, ["?topic: SparkHelp = help"]);
+    assert_eq!(parsed[0].1, ["?topic: SparkHelp = help|version"]);
     assert_eq!(
         parsed[1].1,
         [
