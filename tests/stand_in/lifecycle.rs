@@ -165,7 +165,7 @@ fn with_all_tool_ids_taken_a_session_is_native_and_says_so_and_one_free_id_is_en
     let answer = start(&mut server, "");
     assert!(answer.contains("with Python functions"), "{answer}");
     server.run_for(Duration::from_secs(3)).unwrap();
-    let info = server.ask("spark profiler info", ", checked ").unwrap();
+    let info = server.ask("spark profiler info", ", compared with ").unwrap();
     assert!(!info.contains("wrong"), "{info}");
     let profile = stop(&mut server);
     server.stop_cleanly().unwrap();
