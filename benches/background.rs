@@ -9,7 +9,7 @@ mod figures;
 use std::time::{Duration, Instant};
 
 use figures::Figures;
-use harness::{Lab, Server};
+use harness::{CpuTime, Lab, Server};
 
 /// How long each is watched. With its start it must be short: between two of a pair the machine should not change.
 const TIME: Duration = Duration::from_secs(9);
@@ -25,14 +25,21 @@ struct Found {
     said: Option<String>,
 }
 
-/// CPU time of all threads that live, in nanoseconds (schedstat, see proc(5)).
-fn processor_nanos(server: &Server) -> u64 {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
-    let nanos = tasks.flatten().filter_map(|task| {
-        let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        stat.split(' ').next()?.parse::<u64>().ok()
-    });
-    nanos.sum()
+/// A server whose load is that of `arguments`, or its plugins', and nothing else.
+fn server(lab: &Lab, arguments: &[&str], background: bool) -> Server {
+    let python = lab.default_python().unwrap();
+    let mut builder = lab.server(&python);
+    if arguments.is_empty() {
+        builder = builder.samples().unwrap();
+    }
+    for argument in ["--load", "none"].iter().chain(arguments) {
+        builder = builder.arg(*argument);
+    }
+    let settings = format!("backgroundProfiler = {background}\nrecovery = \"off\"\n");
+    builder
+        .file("plugins/spark/config.toml", settings)
+        .start_ready()
+        .unwrap()
 }
 
 fn lengths(server: &mut Server) -> Vec<f64> {
@@ -42,26 +49,15 @@ fn lengths(server: &mut Server) -> Vec<f64> {
 }
 
 fn measure(lab: &Lab, on: bool) -> Found {
-    let python = lab.default_python().unwrap();
-    let mut server = lab
-        .server(&python)
-        .samples()
-        .unwrap()
-        .arg("--load")
-        .arg("none")
-        .file(
-            "plugins/spark/config.toml",
-            format!("backgroundProfiler = {on}\nrecovery = \"off\"\n"),
-        )
-        .start_ready()
-        .unwrap();
+    let mut server = server(lab, &[], on);
     // The first seconds have the work of the start in them.
     server.run_for(Duration::from_secs(3)).unwrap();
     lengths(&mut server);
-    let before = processor_nanos(&server);
+    let before = CpuTime::of(server.pid());
     let begun = Instant::now();
     server.run_for(TIME).unwrap();
-    let processor = (processor_nanos(&server) - before) as f64 / begun.elapsed().as_nanos() as f64 * 100.0;
+    let nanos = CpuTime::of(server.pid()).since(&before, |_| true);
+    let processor = nanos as f64 / begun.elapsed().as_nanos() as f64 * 100.0;
     let mut ticks = lengths(&mut server);
     ticks.sort_by(f64::total_cmp);
     let said = on.then(|| {
@@ -94,20 +90,8 @@ fn tasks(server: &mut Server) -> [f64; 2] {
 
 /// A look at a large world, a share of it in each tick.
 fn survey(lab: &Lab, figures: &mut Figures) {
-    let python = lab.default_python().unwrap();
-    let mut server = lab
-        .server(&python)
-        .arg("--no-python")
-        .arg("--load")
-        .arg("none")
-        .arg("--world")
-        .arg("chunks=4000,entities=10000,players=100")
-        .file(
-            "plugins/spark/config.toml",
-            "backgroundProfiler = false\nrecovery = \"off\"\n",
-        )
-        .start_ready()
-        .unwrap();
+    let world = ["--no-python", "--world", "chunks=4000,entities=10000,players=100"];
+    let mut server = server(lab, &world, false);
     server.run_for(Duration::from_secs(1)).unwrap();
     tasks(&mut server);
     server.ask("!ticks 60", "!ticks done").unwrap();
@@ -138,19 +122,7 @@ fn survey(lab: &Lab, figures: &mut Figures) {
 const COLLECTIONS: &str = "(lambda gc, time: (lambda run, kept: [[run(), kept.extend(gc.callbacks), gc.callbacks.clear(), run(), gc.callbacks.extend(kept), kept.clear()][0::3] for _ in range(7)])(lambda: (lambda begun: ([gc.collect(0) for _ in range(20000)], (time.perf_counter_ns() - begun) / 20000)[1])(time.perf_counter_ns()), []))(__import__('gc'), __import__('time'))";
 
 fn collections(lab: &Lab, figures: &mut Figures) {
-    let python = lab.default_python().unwrap();
-    let mut server = lab
-        .server(&python)
-        .samples()
-        .unwrap()
-        .arg("--load")
-        .arg("none")
-        .file(
-            "plugins/spark/config.toml",
-            "backgroundProfiler = false\nrecovery = \"off\"\n",
-        )
-        .start_ready()
-        .unwrap();
+    let mut server = server(lab, &[], false);
     let line = server.ask(&format!("!python {COLLECTIONS}"), "!python [[").unwrap();
     let numbers: Vec<f64> = line
         .split(|c: char| !c.is_ascii_digit() && c != '.')

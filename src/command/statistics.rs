@@ -27,12 +27,17 @@ pub(super) fn health(statistics: &Statistics, view: HealthView) -> Vec<Line> {
 /// A figure that does not exist yet, or would only repeat the shorter time's.
 const NOT_YET: &str = "not yet";
 
+/// The figure, if it covers more than the next shorter time of `than` seconds.
+fn longer<T>(known_seconds: f64, than: f64, figure: Option<T>) -> Option<T> {
+    figure.filter(|_| known_seconds > than)
+}
+
 fn ticks_per_second(statistics: &Statistics) -> Line {
     let tps = &statistics.tps;
     if tps.last_5s.is_none() {
         return Line::new().text("The server has not ticked often enough yet.");
     }
-    let longer = |than: f64, figure: Option<f64>| figure.filter(|_| tps.known_seconds > than);
+    let longer = |than, figure| longer(tps.known_seconds, than, figure);
     let figures = [
         ("5 s", tps.last_5s),
         ("10 s", longer(5.0, tps.last_10s)),
@@ -66,7 +71,7 @@ fn millis_per_tick(statistics: &Statistics) -> Vec<Line> {
     if mspt.last_10s.is_none() {
         return Vec::new();
     }
-    let longer = |than: f64, figures: Option<Distribution>| figures.filter(|_| mspt.known_seconds > than);
+    let longer = |than, figures| longer(mspt.known_seconds, than, figures);
     let rows = [
         ("10 s", mspt.last_10s),
         ("1 min", longer(10.0, mspt.last_1m)),
@@ -111,7 +116,7 @@ fn processor(statistics: &Statistics) -> Vec<Line> {
         if shares.last_10s.is_none() && statistics.tps.known_seconds > UNREADABLE_SECONDS {
             return None;
         }
-        let longer = |than: f64, figure: Option<f64>| figure.filter(|_| cpu.known_seconds > than);
+        let longer = |than, figure| longer(cpu.known_seconds, than, figure);
         let figures = [
             ("10 s", shares.last_10s),
             ("1 min", longer(10.0, shares.last_1m)),

@@ -4,6 +4,7 @@ use super::abi::{
     Command, CxxString, CxxVector, LoadOrder, Permission, PermissionDefault, PluginDescription, RttiUnavailable,
 };
 use crate::command;
+use crate::model::build;
 
 /// Endstone compares this text for equality with its own and refuses the plugin otherwise.
 pub const API_VERSION: &str = "0.11";
@@ -13,14 +14,13 @@ pub const API_VERSION: &str = "0.11";
 /// # Errors
 /// There is no C++ runtime in the process.
 pub fn describe() -> Result<PluginDescription, RttiUnavailable> {
-    let version = env!("CARGO_PKG_VERSION");
     let text = CxxString::new;
     // Any one of them lets somebody type the command; which part of it they may use is decided when it is read.
     let names: Vec<&str> = command::PERMISSIONS.iter().map(|permission| permission.name).collect();
     Ok(PluginDescription {
         name: text("spark"),
-        version: text(version),
-        full_name: text(&format!("spark v{version}")),
+        version: text(build::VERSION),
+        full_name: text(&format!("spark v{}", build::VERSION)),
         api_version: text(API_VERSION),
         description: text("A profiler: native and Python frames in one spark profile"),
         load: LoadOrder::PostWorld,

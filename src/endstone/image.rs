@@ -25,11 +25,14 @@ pub(super) fn is_outdated() -> bool {
 /// The build id that the image had when it was loaded. Read when first asked, which is before any reload.
 fn loaded_build_id() -> Option<&'static Vec<u8>> {
     static LOADED: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-    let loaded = LOADED.get_or_init(build_id_on_disk).as_ref();
-    if let Some(id) = loaded.and_then(|id| BuildId::new(id)) {
-        build::set_build_id(id.to_string());
-    }
-    loaded
+    let read = || {
+        let id = build_id_on_disk()?;
+        if let Some(id) = BuildId::new(&id) {
+            build::set_build_id(id.to_string());
+        }
+        Some(id)
+    };
+    LOADED.get_or_init(read).as_ref()
 }
 
 fn build_id_on_disk() -> Option<Vec<u8>> {

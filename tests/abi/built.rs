@@ -2,12 +2,17 @@
 
 use std::path::PathBuf;
 
+use harness::Linked;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 
 /// Cargo leaves the library beside the test program.
+fn path() -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name("libendstone_spark.so")
+}
+
 fn plugin() -> Vec<u8> {
-    let path: PathBuf = std::env::current_exe().unwrap().with_file_name("libendstone_spark.so");
+    let path = path();
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -28,14 +33,7 @@ fn dynamic(bytes: &[u8], tag: elf::DynamicTag) -> Vec<u64> {
 
 #[test]
 fn the_entry_is_the_only_export() {
-    let bytes = plugin();
-    let file = object::File::parse(&*bytes).unwrap();
-    let exports: Vec<&str> = file
-        .dynamic_symbols()
-        .filter(|symbol| symbol.is_definition())
-        .map(|symbol| symbol.name().unwrap())
-        .collect();
-    assert_eq!(exports, ["init_endstone_plugin"]);
+    assert_eq!(Linked::read(&path()).unwrap().exports, ["init_endstone_plugin"]);
 }
 
 #[test]
@@ -51,18 +49,16 @@ fn the_code_stays_mapped_after_unloading_and_has_a_build_id() {
 
 #[test]
 fn only_the_c_library_and_the_shared_unwinder_are_linked() {
-    let bytes = plugin();
-    let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
-    let strings = dynamic(&bytes, elf::DT_STRTAB)[0] as usize;
-    for offset in dynamic(&bytes, elf::DT_NEEDED) {
-        // The dynamic strings are in the first segment, where addresses and file offsets agree.
-        let name = &bytes[strings + offset as usize..];
-        let name = String::from_utf8_lossy(&name[..name.iter().position(|byte| *byte == 0).unwrap()]).into_owned();
+    let needed = Linked::read(&path()).unwrap().needed;
+    assert!(!needed.is_empty());
+    for name in needed {
         assert!(
             ["libgcc_s.so.1", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"].contains(&name.as_str()),
             "{name}: a second unwinder ends the server at the first C++ exception, and a libpython may be another one"
         );
     }
+    let bytes = plugin();
+    let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
     assert!(
         file.dynamic_symbols()
             .all(|symbol| !symbol.name().unwrap().starts_with("Py")),
