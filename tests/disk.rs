@@ -199,22 +199,6 @@ fn a_disk_that_is_too_full_for_a_journal_costs_the_journal_alone() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_costs_the_journal_alone() {
-    let mut server = Server::new(NOBODY);
-    // Less than what a journal begins with.
-    limit_files(100);
-    server.start();
-    const TOLD: &str = "A crash of the server would lose this session: ";
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !server.has_said(TOLD) {
-        server.tick();
-        assert!(std::time::Instant::now() < end, "{:#?}", server.said);
-    }
-    limit_files(libc::RLIM_INFINITY);
-    goes_on_without_a_journal(&mut server, "the server may not write files as large as this one");
-}
-
-#[test]
 fn a_disk_that_is_mounted_read_only_is_told() {
     let mut server = Server::new(NOBODY);
     let Some(disk) = Mounted::new(&profiles(&server), "mode=700") else {
