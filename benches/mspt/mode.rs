@@ -56,6 +56,11 @@ impl Mode {
         }
     }
 
+    /// Whether what this costs decides if an aim is met.
+    pub fn has_aim(self) -> bool {
+        matches!(self, Mode::Ours(4) | Mode::PySpy(250) | Mode::Empty)
+    }
+
     pub fn measure(self, server: &mut Server, tools: &Tools) -> Result<Slice> {
         match self {
             Mode::Alone => {
