@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use endstone_spark::journal::{Journal, RecoveryFolder, TickFeed};
 
-use super::support::{Load, files, flush, head, modules, read_all};
+use super::support::{Load, files, flush, head, modules, next_start, read_all};
 
 fn cpu(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -54,7 +54,8 @@ fn what_a_sample_costs() {
             .iter()
             .map(|file| std::fs::metadata(file).unwrap().len())
             .sum();
-        let seen = read_all(&recovery, recovery.found()[0].session);
+        let (_copy, next) = next_start(root.path());
+        let seen = read_all(&next, next.found()[0].session);
         assert_eq!(seen.dropped, 0);
         let count = (batches * samples) as f64;
         println!(
