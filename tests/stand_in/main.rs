@@ -27,6 +27,7 @@ mod sources;
 mod stalls;
 mod statistics;
 mod threads;
+mod unwinding;
 mod uploads;
 mod world;
 #[path = "../host/src/world_plan.rs"]

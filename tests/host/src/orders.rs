@@ -9,6 +9,7 @@ use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
 use crate::senders;
+use crate::unwinding;
 use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
@@ -84,6 +85,8 @@ impl Orders {
             ("join", _) => senders::join(argument),
             ("leave", _) => senders::leave(),
             ("as", _) => self.run_as(argument),
+            ("throw", Ok(count)) => unwinding::throw_at(count),
+            ("end-a-thread", _) => self.end_a_thread(argument),
             ("steps", Ok(count)) => {
                 level.steady.steps = count;
                 say(&format!("!steps {count}"));
@@ -106,8 +109,16 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !throw N, !end-a-thread PLUGIN and !reload-plugins"
             )),
+        }
+    }
+
+    /// A thread that ends inside the plugin of this name.
+    fn end_a_thread(&self, name: &str) {
+        match self.server.plugin(name) {
+            Some(plugin) => unwinding::end_a_thread_inside(plugin),
+            None => say(&format!("!end-a-thread {name}: no such plugin")),
         }
     }
 

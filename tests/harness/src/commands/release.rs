@@ -19,6 +19,9 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The C library of Endstone's own wheels (their platform tag).
 const GLIBC: (u32, u32) = (2, 31);
 
+/// Between two of the compiler's flags, which may have blanks.
+const SEPARATOR: &str = "\x1f";
+
 /// More than this is a mistake in the build.
 const MOST_BYTES: u64 = 6 << 20;
 
@@ -70,7 +73,7 @@ fn build(lab: &Lab) -> Result<PathBuf, CommandError> {
         .arg(lab.target().join("dist-build"))
         .current_dir(lab.root())
         .env("CARGO_ZIGBUILD_ZIG_PATH", &zig)
-        .env("RUSTFLAGS", format!("-C link-arg={unwinder}"))
+        .env("CARGO_ENCODED_RUSTFLAGS", flags(&unwinder, lab.root()).join(SEPARATOR))
         // The release is the same whatever this build inherits.
         .env_remove("CARGO_INCREMENTAL");
     if let Ok(commit) = output(
@@ -84,6 +87,20 @@ fn build(lab: &Lab) -> Result<PathBuf, CommandError> {
     step.done();
     let built = lab.target().join("dist-build").join(TARGET).join("release");
     Ok(built.join("libendstone_spark.so"))
+}
+
+/// For the compiler: the unwinder, and names for the folders of whoever builds, which are in the texts of panics and in the debug file.
+fn flags(unwinder: &str, root: &Path) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
+        let home = std::env::home_dir()?;
+        Some(home.join(".cargo"))
+    });
+    let mut flags = vec![format!("-Clink-arg={unwinder}")];
+    if let Some(cargo) = cargo {
+        flags.push(format!("--remap-path-prefix={}=cargo", cargo.display()));
+    }
+    flags.push(format!("--remap-path-prefix={}=endstone-spark", root.display()));
+    flags
 }
 
 fn debug_file(plugin: &Path) -> PathBuf {
