@@ -20,6 +20,7 @@ mod players;
 mod privacy;
 mod profiles;
 mod pythons;
+mod real_server_check;
 mod recovery;
 mod roots;
 mod slow_ticks;

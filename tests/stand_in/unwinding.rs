@@ -3,7 +3,7 @@
 
 use harness::Linked;
 
-use super::{RUNNING, alone, assert_sound, lab, stop};
+use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, stop};
 
 /// What the stand-in throws, as Endstone logs it.
 const REASON: &str = "the player cannot be told";
@@ -31,7 +31,8 @@ fn an_exception_through_a_command_and_through_a_task_is_caught_by_endstone() {
         .unwrap();
     println!("through a task: {caught}");
 
-    // All goes on: the task too, which is what tells of the next session.
+    // All goes on: the task too, which tells of the file and of the next session.
+    server.wait_for(SAVED, ANSWER).unwrap();
     let told = server.ask("!as player spark profiler start", RUNNING).unwrap();
     assert!(told.contains("player: "), "{told}");
     server.ask("!ticks 20", "!ticks done").unwrap();
