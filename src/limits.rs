@@ -474,8 +474,14 @@ pub const STALL_REPORT_NANOS: u64 = 60_000_000_000;
 /// Minutes of a recovered profile, the newest ones: a day. Each costs a number for every frame in the viewer.
 pub const RECOVERED_MINUTES: u32 = 1_440;
 
-/// Segments that could not be read and are kept.
-pub const UNREADABLE_SEGMENTS: usize = 8;
+/// Segments that could not be read and are kept: those of a whole journal, and as many of others.
+pub const UNREADABLE_SEGMENTS: usize = 32;
+
+/// Bytes of segments that could not be read and are kept. A whole journal must fit beside what was there before: it may be wanted once more.
+pub const UNREADABLE_BYTES: u64 = 2 * JOURNAL_BYTES;
+
+/// Names of removed files that one message gives; of more it says how many.
+pub const REMOVED_SHOWN: usize = 3;
 
 /// How often the reading of one journal is begun. A journal that ends the server when it is read must not do so at every start; a server that is stopped meanwhile is
 /// no reason to give it up at once.

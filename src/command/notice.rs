@@ -26,6 +26,19 @@ pub(super) fn slow_ticks(line: Line, over_millis: u64, ticks: &TickFigures) -> L
     }
 }
 
+/// The first of these names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names
+        .iter()
+        .take(limits::REMOVED_SHOWN)
+        .map(|name| clean_text(name, limits::ECHO_CHARS))
+        .collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// What a notice says.
 pub fn answer_notice(notice: &Notice) -> Line {
     match notice {
@@ -126,10 +139,14 @@ pub fn answer_notice(notice: &Notice) -> Line {
             samples,
             seconds,
             unreadable,
+            in_background,
             viewer,
         } => {
             let line = Line::new()
-                .good("The server ended while the profiler ran; what it had sampled is saved: ")
+                .good(match in_background {
+                    false => "The server ended while the profiler ran; what it had sampled is saved: ",
+                    true => "The server ended without being stopped; what the background profiler had is saved: ",
+                })
                 .value(shown_path(path))
                 .text(format!(
                     " ({} of {}, native frames only). Drop the file onto ",
@@ -150,6 +167,22 @@ pub fn answer_notice(notice: &Notice) -> Line {
         }
         Notice::NotRecovered(why) => Line::new().bad(format!(
             "What the profiler had sampled when the server ended could not be recovered: {}.",
+            reason(why)
+        )),
+        Notice::NoRecovery(why) => Line::new().bad(format!(
+            "Nothing can be recovered at this start: {}. If a crash has left anything, it stays for the next one.",
+            reason(why)
+        )),
+        Notice::UnreadableRemoved(names) => Line::new().bad(format!(
+            "Of the .unreadable files in plugins/spark/recovery the largest were removed to make room: {}.",
+            listed(names)
+        )),
+        Notice::ProfilesRemoved(names) => Line::new().bad(format!(
+            "Removed from plugins/spark/profiles to make room: {}.",
+            listed(names)
+        )),
+        Notice::NoBackgroundJournal(why) => Line::new().bad(format!(
+            "A crash of the server would lose what the background profiler has: {}. It goes on.",
             reason(why)
         )),
         Notice::NoJournal(why) => Line::new().bad(format!(

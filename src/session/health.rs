@@ -38,11 +38,14 @@ fn report(shared: &Shared, by: &Requester) {
     };
     let saved = PrivateDir::open(&shared.folder.join(PROFILES)).and_then(|folder| {
         let path = export::save_health(&folder, &report)?;
-        export::make_room(&folder, &path, shared.settings.profile_folder_bytes());
-        Ok(path)
+        let removed = export::make_room(&folder, &path, shared.settings.profile_folder_bytes());
+        Ok((path, removed))
     });
     match saved {
-        Ok(path) => {
+        Ok((path, removed)) => {
+            if !removed.is_empty() {
+                shared.send(by, Notice::ProfilesRemoved(removed));
+            }
             remember(shared, by, &report, ProfilePlace::File(place(&path)));
             let viewer = shared.settings.viewer.page("");
             shared.send(by, Notice::HealthSaved { reason, path, viewer });

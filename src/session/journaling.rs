@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::control::{Requester, StartRequest};
 use super::environment::Environment;
+use super::recording::Purpose;
 use super::ticks::TickSample;
 use crate::journal::{Feed, Journal, OpenError, Owner, PluginRecord, RecoveryFolder, SessionHead, TickFeed};
 use crate::limits;
@@ -66,12 +67,21 @@ impl Journaling {
     }
 
     /// Begins a journal for a session that is about to begin, and gives the end that takes samples. Without one the session goes on.
-    pub(super) fn begin(&self, request: &StartRequest, server_thread: Tid, environment: &Environment) -> Option<Feed> {
+    pub(super) fn begin(
+        &self,
+        request: &StartRequest,
+        purpose: Purpose,
+        server_thread: Tid,
+        environment: &Environment,
+    ) -> Option<Feed> {
         if !self.is_on {
             return None;
         }
         let ticks = TickFeed::default();
-        let head = head(request, server_thread, environment);
+        let head = SessionHead {
+            in_background: purpose == Purpose::Background,
+            ..head(request, server_thread, environment)
+        };
         let begun = self
             .folder()
             .map_err(|error| error.to_string())
@@ -161,6 +171,8 @@ fn head(request: &StartRequest, server_thread: Tid, environment: &Environment) -
         thread_names: names,
         names_are_patterns: matches!(request.threads, ThreadChoice::Named(ThreadNames::Patterns(_))),
         ignore_sleeping: request.ignore_sleeping,
+        only_ticks_over_millis: request.only_ticks_over_millis,
+        in_background: false,
         view: request.view,
         owner: match &request.requested_by {
             Requester::Console => Owner::Console,

@@ -86,12 +86,18 @@ pub(super) struct SaveError {
 pub(super) struct Saved {
     pub(super) profile: Unsaved,
     path: PathBuf,
+    removed: Vec<String>,
 }
 
 impl Saved {
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What is said of others that had to go for it.
+    pub(super) fn removal(&self) -> Option<Notice> {
+        (!self.removed.is_empty()).then(|| Notice::ProfilesRemoved(self.removed.clone()))
     }
 
     /// What is said of it.
@@ -120,11 +126,15 @@ pub(super) fn place(path: &Path) -> String {
 pub(super) fn save(folder: &Path, unsaved: Unsaved, kind: Kind, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
         let path = export::save(&profiles, &unsaved.profile, unsaved.ended, kind)?;
-        export::make_room(&profiles, &path, settings.profile_folder_bytes());
-        Ok(path)
+        let removed = export::make_room(&profiles, &path, settings.profile_folder_bytes());
+        Ok((path, removed))
     });
     match saved {
-        Ok(path) => Ok(Saved { profile: unsaved, path }),
+        Ok((path, removed)) => Ok(Saved {
+            profile: unsaved,
+            path,
+            removed,
+        }),
         Err(error) => Err(SaveError {
             unsaved,
             reason: error.to_string(),

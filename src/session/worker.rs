@@ -131,7 +131,7 @@ fn next(shared: &Shared) -> Wake {
             if state.shutting_down {
                 return Wake::BackgroundShutDown;
             }
-            if std::mem::take(&mut state.has_failed) || recording.has_failed() {
+            if std::mem::take(&mut state.has_failed) || recording.has_failed() || shared.journaling.has_failed() {
                 return Wake::BackgroundFailed;
             }
             if recording.is_displaced() {
@@ -184,9 +184,12 @@ fn start(shared: &Shared, request: StartRequest) {
         return;
     };
     background::end(shared);
-    let feed = shared
-        .journaling
-        .begin(&request, server_thread, &shared.environment.lock().clone());
+    let feed = shared.journaling.begin(
+        &request,
+        Purpose::Asked,
+        server_thread,
+        &shared.environment.lock().clone(),
+    );
     match Recording::begin(
         request,
         Purpose::Asked,
@@ -421,6 +424,9 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Option<Notice
             Ok(mut saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
                 saved.profile.discard_journal();
+                if let Some(removal) = saved.removal() {
+                    shared.send(by, removal);
+                }
                 if let Some(before) = last.replace(saved.notice(&shared.settings.viewer)) {
                     shared.send(by, before);
                 }
