@@ -200,7 +200,15 @@ impl Session {
             counts: self.world.counts(),
         };
         let environment = Environment::default();
-        let unsaved = report::make(recorded, windows, &environment, ServerReport::default(), settings, None);
+        let unsaved = report::make(
+            recorded,
+            windows,
+            &environment,
+            ServerReport::default(),
+            settings,
+            None,
+            &Deadline::default(),
+        );
         let saved = report::save(folder, unsaved, Kind::Asked, settings);
         let path = saved.map_err(|error| error.reason).unwrap().path().to_owned();
         println!(

@@ -21,6 +21,7 @@ use crate::limits;
 use crate::model::{MonotonicNanos, PastProfile, WallMillis};
 use crate::settings::Settings;
 use crate::stats;
+use crate::sys::Deadline;
 use crate::upload::{Upload, Uploader};
 
 /// What the worker is to do.
@@ -124,6 +125,8 @@ pub(super) struct Shared {
     pub(super) uploader: Uploader,
     pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
+    /// After which an end of the plugin waits for nobody: neither for the interpreter nor for names that are not read yet.
+    pub(super) deadline: Deadline,
     pub(super) wake: Condvar,
     pub(super) statistics: Arc<stats::Service>,
     pub(super) ticks: TickWindows,
