@@ -173,9 +173,13 @@ pub const WAITING_NOTICES: usize = 64;
 /// seconds that an owner who stops or reloads the server waits at most.
 pub const SHUTDOWN_MILLIS: u64 = 1_500;
 
-/// How long a session that is saved while the plugin is being disabled waits for the interpreter and for names, in milliseconds: a third of [`SHUTDOWN_MILLIS`], so that the
-/// profile can still be written. What is not named by then is shown by its place.
-pub const SHUTDOWN_PATIENCE_MILLIS: u64 = 500;
+/// How long a session that is saved while the plugin is being disabled waits for the interpreter to let it go, in milliseconds: a third of [`SHUTDOWN_MILLIS`]. The names of its
+/// functions are taken down before.
+pub const SHUTDOWN_INTERPRETER_MILLIS: u64 = 500;
+
+/// How long files are read for names of native functions then, in milliseconds: two thirds of it, so that the profile can still be written. A function without a name is shown
+/// by its place, and the session's journal stays for the next start.
+pub const SHUTDOWN_NAMES_MILLIS: u64 = 1_000;
 
 /// Length of a window in nanoseconds: spark's windows are minutes, and the viewer draws them as such.
 pub const WINDOW_NANOS: u64 = 60_000_000_000;

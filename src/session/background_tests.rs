@@ -26,7 +26,7 @@ use crate::model::{
 use crate::profile::WindowClock;
 use crate::settings::Settings;
 use crate::stats;
-use crate::sys::live_bytes;
+use crate::sys::{Deadline, live_bytes};
 
 const MINUTES: u32 = 360;
 const SECOND: u64 = 1_000_000_000;

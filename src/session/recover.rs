@@ -143,7 +143,7 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
         remade.server,
         &shared.settings,
         None,
-        &shared.deadline,
+        &shared.names_until,
     );
     if shared.journaling.ends() {
         // The next start makes it, with all names, and somebody hears of it.

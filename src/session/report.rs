@@ -62,6 +62,7 @@ pub(super) fn make(
     let snapshot = snapshot(recorded, known.ticks.windows, &known.counts);
     let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder).until(deadline.clone());
     let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
+    let is_named = !symbolizer.ran_out_of_time();
     drop((snapshot, symbolizer));
     let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
     Unsaved {
@@ -73,6 +74,7 @@ pub(super) fn make(
         samples,
         kind: PastKind::Profile,
         folded,
+        is_named,
         journal: None,
     }
 }

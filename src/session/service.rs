@@ -70,6 +70,7 @@ impl Service {
             past,
             state: Mutex::default(),
             deadline: Deadline::default(),
+            names_until: Deadline::default(),
             wake: Condvar::new(),
             ticks: TickWindows::new(Arc::clone(&statistics)),
             statistics,
@@ -186,9 +187,12 @@ impl Service {
     /// and was left to itself.
     pub fn shutdown(&self) -> bool {
         let end = Instant::now() + Duration::from_millis(limits::SHUTDOWN_MILLIS);
-        self.shared
-            .deadline
-            .set_in(Duration::from_millis(limits::SHUTDOWN_PATIENCE_MILLIS));
+        for (deadline, millis) in [
+            (&self.shared.deadline, limits::SHUTDOWN_INTERPRETER_MILLIS),
+            (&self.shared.names_until, limits::SHUTDOWN_NAMES_MILLIS),
+        ] {
+            deadline.set_in(Duration::from_millis(millis));
+        }
         self.shared.journaling.begin_end();
         self.shared.watch.close();
         let recording = {

@@ -125,8 +125,10 @@ pub(super) struct Shared {
     pub(super) uploader: Uploader,
     pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
-    /// After which an end of the plugin waits for nobody: neither for the interpreter nor for names that are not read yet.
+    /// After which the interpreter is not waited for any more, because the plugin is being disabled.
     pub(super) deadline: Deadline,
+    /// After which no further file is read for names, for the same reason.
+    pub(super) names_until: Deadline,
     pub(super) wake: Condvar,
     pub(super) statistics: Arc<stats::Service>,
     pub(super) ticks: TickWindows,

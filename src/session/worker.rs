@@ -254,7 +254,7 @@ fn make(shared: &Shared, request: &StopRequest, recorded: Recorded, windows: Win
         server,
         &shared.settings,
         comment,
-        &shared.deadline,
+        &shared.names_until,
     );
     if made.folded > 0 {
         shared.send(by, Notice::Folded { frames: made.folded });
@@ -423,7 +423,12 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Option<Notice
         match report::save(&shared.folder, next, Kind::Asked, &shared.settings) {
             Ok(mut saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
-                saved.profile.discard_journal();
+                if saved.profile.is_named {
+                    saved.profile.discard_journal();
+                } else if saved.profile.journal.take().is_some() {
+                    // What was kept of it stays for the next start, which has the time.
+                    shared.send(by, Notice::Unnamed);
+                }
                 if let Some(removal) = saved.removal() {
                     shared.send(by, removal);
                 }

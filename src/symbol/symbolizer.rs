@@ -88,6 +88,13 @@ impl Symbolizer {
             .map(|(_, error)| error)
     }
 
+    /// Whether the deadline has left a module without its names.
+    pub fn ran_out_of_time(&self) -> bool {
+        self.problems
+            .iter()
+            .any(|(_, error)| matches!(error, SymbolError::NoTime))
+    }
+
     /// Reads the files of all these modules, several at a time. What is not read here is read when it is asked for.
     pub fn prepare(&mut self, modules: &[Arc<Module>]) {
         // The server needs a processor for itself.
