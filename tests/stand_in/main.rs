@@ -9,6 +9,7 @@ mod command_lines;
 mod commands;
 mod console;
 mod cycles;
+mod disabling;
 mod faults;
 mod greenlets;
 #[path = "../journal/independent.rs"]
@@ -22,6 +23,7 @@ mod profiles;
 mod pythons;
 mod recovery;
 mod roots;
+mod shutdown;
 mod slow_ticks;
 mod sources;
 mod stalls;
