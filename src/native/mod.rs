@@ -15,6 +15,7 @@ mod handler;
 mod histogram;
 mod modules;
 mod pause;
+mod placement;
 mod queue;
 mod registers;
 mod request;

@@ -9,10 +9,11 @@ use super::desk::{Desk, Life};
 use super::engine::Engine;
 use super::modules::Modules;
 use super::pause::PauseWatch;
+use super::placement::Placement;
 use super::sampler::{Look, SamplerOptions, Shared, handler_in_place};
 use super::threads::Threads;
 use crate::limits;
-use crate::model::MonotonicNanos;
+use crate::model::{MonotonicNanos, Tid};
 use crate::sync::Owner;
 use crate::sys::thread::own_tids;
 use crate::sys::{clock, fault, signal, sleep, task};
@@ -24,6 +25,8 @@ pub(super) struct Rounds {
     interval: u64,
     desk: Desk,
     look: Option<Look>,
+    /// The only thread to sample, if it is known that there is only one.
+    only: Option<Tid>,
 }
 
 impl Rounds {
@@ -37,18 +40,21 @@ impl Rounds {
         let interval = options
             .interval_nanos
             .clamp(limits::MIN_INTERVAL_MICROS * 1_000, limits::MAX_INTERVAL_MICROS * 1_000);
+        let only = options.threads.only();
         Rounds {
             threads: Threads::new(options.threads),
             modules: Modules::new(engine.process),
             interval,
             desk: Desk::new(engine, owner, shared, interval, options.ignore_sleeping),
             look,
+            only,
         }
     }
 
     pub(super) fn run(mut self) {
         sleep::be_exact();
         sleep::be_prompt();
+        let mut placement = Placement::new(self.only);
         let mut cadence = Cadence::new(clock::monotonic(), self.interval);
         let mut modules_at = MonotonicNanos(0);
         let mut threads_at = MonotonicNanos(0);
@@ -67,6 +73,7 @@ impl Rounds {
             if now.since(threads_at) >= limits::THREADS_CHECK_NANOS {
                 threads_at = now;
                 self.look_at_threads();
+                placement.look();
                 pauses.has_waited(task::nanos_in_line());
             }
             if now >= cadence.deadline {

@@ -28,6 +28,14 @@ pub enum ThreadSelection {
 }
 
 impl ThreadSelection {
+    /// The thread, if it is one and no other will join.
+    pub(super) fn only(&self) -> Option<Tid> {
+        match self {
+            ThreadSelection::Tids(tids) => <[Tid; 1]>::try_from(tids.as_slice()).ok().map(|[tid]| tid),
+            _ => None,
+        }
+    }
+
     fn wants(&self, name: &str) -> bool {
         match self {
             ThreadSelection::Tids(_) | ThreadSelection::All => true,

@@ -38,6 +38,16 @@ fn parse_start(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
+/// The processor on which the thread ran last. `None` when that cannot be known.
+pub fn processor(tid: Tid) -> Option<usize> {
+    parse_processor(&read(tid, "stat").ok()?)
+}
+
+/// Field 39, see [`parse_start`].
+fn parse_processor(stat: &str) -> Option<usize> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(36)?.parse().ok()
+}
+
 /// Whether the thread with this id that began then may be alive: it is, or that cannot be known now.
 pub fn may_live(tid: Tid, started: u64) -> bool {
     match start_ticks(tid) {
@@ -222,6 +232,7 @@ mod tests {
         let here = 0_u8;
         assert!(own_stack().unwrap().contains(&((&raw const here) as u64)));
         assert!(start_ticks(tid).unwrap() > 0);
+        assert!(processor(tid).is_some());
         assert!(!blocks_signal(tid, libc::SIGPROF).unwrap());
         let started = start_ticks(tid).unwrap();
         assert!(may_live(tid, started) && !may_live(tid, started + 1));
@@ -237,6 +248,15 @@ mod tests {
             SyscallFile::open(tid).whereabouts(),
             Whereabouts::Blocked { sp, .. } if own_stack().unwrap().contains(&sp)
         ));
+    }
+
+    #[test]
+    fn the_processor_is_told_whatever_a_thread_is_called() {
+        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
+        let stat = format!("7 (a ) b) {}", fields.join(" "));
+        assert_eq!(parse_processor(&stat), Some(39));
+        assert_eq!(parse_start(&stat), Some(22));
+        assert_eq!(parse_processor("7 (a) S 1 2"), None);
     }
 
     #[test]

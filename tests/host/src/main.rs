@@ -59,6 +59,7 @@ mod say;
 mod senders;
 mod server_instance;
 mod share;
+mod signals;
 mod steady;
 #[allow(dead_code)]
 #[path = "../../harness/src/abi/types.rs"]

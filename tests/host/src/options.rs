@@ -18,6 +18,7 @@ On the console: plugins' commands, stop, and what tests ask
   !ticks N         later lines wait until N more ticks have run
   !pattern N MS,.. N rounds of ticks whose work takes so many milliseconds each; later lines wait for the end
   !steps N         from now on each tick also takes N steps of native work, however long they take; 0 for none
+  !signals N       from now on a signal with an empty handler for the server thread every N microseconds; 0 for none
   !lost            percent of these steps' time that interruptions took since this was asked last
   !lengths         what each tick took since this was asked last, in milliseconds, as the server measures it
   !beats           how many milliseconds ago the level was ticked, for all ticks

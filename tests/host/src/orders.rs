@@ -1,6 +1,7 @@
 //! Console lines on the server thread: the server's own `stop`, the stand-in's probes, and plugins' commands.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::console::Console;
 use crate::endstone_server::EndstoneServer;
@@ -9,6 +10,7 @@ use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
 use crate::senders;
+use crate::signals::Signals;
 use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
@@ -18,6 +20,8 @@ pub struct Orders {
     console: Arc<Console>,
     /// `!ticks` and `!pattern`: lines wait until this tick, and then this is said.
     hold_until: Option<(u64, &'static str)>,
+    /// `!signals`
+    signals: Option<Signals>,
 }
 
 impl Orders {
@@ -26,6 +30,7 @@ impl Orders {
             server,
             console,
             hold_until: None,
+            signals: None,
         }
     }
 
@@ -88,6 +93,15 @@ impl Orders {
                 level.steady.steps = count;
                 say(&format!("!steps {count}"));
             }
+            ("signals", Ok(micros)) => {
+                self.signals = None;
+                if micros > 0 {
+                    self.signals = Signals::start(Duration::from_micros(micros))
+                        .inspect_err(|error| say(&error.to_string()))
+                        .ok();
+                }
+                say(&format!("!signals {micros}"));
+            }
             ("lost", _) => say(&format!("!lost {}", level.steady.take_lost())),
             ("ticks", Ok(count)) => {
                 self.hold_until = Some((level.current_tick.saturating_add(count), "!ticks done"));
@@ -106,7 +120,7 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
             )),
         }
     }
