@@ -60,8 +60,8 @@ const SUBCOMMANDS: [Subcommand; 10] = [
     },
     Subcommand {
         name: "torture",
-        arguments: "--truth [--python X.Y] [--minutes N]",
-        summary: "compare samples with what Python really ran, for ten minutes on each version unless said otherwise",
+        arguments: "[--truth] [--python X.Y] [--minutes N] [--seed N]",
+        summary: "do everything at once to a server, or compare samples with what Python really ran, for ten minutes on each version unless said otherwise",
         run: torture::run,
     },
     Subcommand {
