@@ -1,7 +1,7 @@
 //! The settings: what each means, what it is called in the file, what it may be, and what holds without it.
 //!
 //! A new one is a field of [`Settings`] with its default, and a row of [`KEYS`]. The file that is written, the reader and its messages are made from the
-//! row; the tests here hold the README's table to it, and do not compile until the new field is read by one of them.
+//! row; the tests here hold the table in `docs/commands.md` to it, and do not compile until the new field is read by one of them.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -244,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_lists_every_setting_with_its_default_and_no_other() {
-        let readme = include_str!("../../README.md");
-        let rows: Vec<(&str, &str)> = readme
+    fn the_page_lists_every_setting_with_its_default_and_no_other() {
+        let page = include_str!("../../docs/commands.md");
+        let rows: Vec<(&str, &str)> = page
             .lines()
             .skip_while(|line| !line.starts_with("| setting | default |"))
             .skip(2)

@@ -66,6 +66,7 @@ mod steady;
 #[allow(dead_code)]
 #[path = "../../harness/src/abi/types.rs"]
 mod types;
+mod unwinding;
 mod usage;
 mod vtables;
 mod world;

@@ -29,6 +29,8 @@ On the console: plugins' commands, stop, and what tests ask
   !world           chunks made and deleted, calls of the world's functions
   !threads         the names of all threads
   !tools           the sys.monitoring tools in use
+  !throw N         the Nth message to the player from now on is answered with a C++ exception
+  !end-a-thread P  a thread that ends (pthread_exit) inside the command of the plugin P
   !python EXPR     the value of a Python expression
   !elsewhere       calls of the profiler to the server on other threads since this was asked last
   !reload-plugins  what /reload does

@@ -12,6 +12,7 @@ use crate::probes;
 use crate::say::say;
 use crate::senders;
 use crate::signals::Signals;
+use crate::unwinding;
 use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
@@ -91,6 +92,8 @@ impl Orders {
             ("join", _) => senders::join(argument),
             ("leave", _) => senders::leave(),
             ("as", _) => self.run_as(argument),
+            ("throw", Ok(count)) => unwinding::throw_at(count),
+            ("end-a-thread", _) => self.end_a_thread(argument),
             ("steps", Ok(count)) => {
                 level.steady.steps = count;
                 say(&format!("!steps {count}"));
@@ -122,8 +125,16 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !elsewhere, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !reload-plugins and !finalise"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !elsewhere, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !throw N, !end-a-thread PLUGIN, !reload-plugins and !finalise"
             )),
+        }
+    }
+
+    /// A thread that ends inside the plugin of this name.
+    fn end_a_thread(&self, name: &str) {
+        match self.server.plugin(name) {
+            Some(plugin) => unwinding::end_a_thread_inside(plugin),
+            None => say(&format!("!end-a-thread {name}: no such plugin")),
         }
     }
 
