@@ -9,6 +9,7 @@ mod command_lines;
 mod commands;
 mod console;
 mod cycles;
+mod disabling;
 mod faults;
 mod greenlets;
 #[path = "../journal/independent.rs"]
@@ -23,6 +24,7 @@ mod pythons;
 mod real_server_check;
 mod recovery;
 mod roots;
+mod shutdown;
 mod slow_ticks;
 mod sources;
 mod stalls;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::callers;
 use crate::console::Console;
 use crate::endstone_server::EndstoneServer;
 use crate::level::{self, Level};
@@ -82,6 +83,7 @@ impl Orders {
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
             ("tasks", _) => say(&format!("!tasks {}", level.tasks.take())),
+            ("elsewhere", _) => say(&format!("!elsewhere {}", callers::take_elsewhere())),
             ("world", _) => say(&format!("!world {}", World::figures())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
             ("shares", _) => say(&format!("!shares {}", level.take_shares())),
@@ -123,7 +125,7 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !throw N, !end-a-thread PLUGIN and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !elsewhere, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !throw N, !end-a-thread PLUGIN, !reload-plugins and !finalise"
             )),
         }
     }
