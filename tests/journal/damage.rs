@@ -36,7 +36,7 @@ fn assert_as_counted(seen: &Seen, counts: &independent::Counts, what: &str) {
 #[test]
 fn cut_at_any_of_500_places_every_complete_record_is_read() {
     let (session, bytes) = whole(40);
-    let mut random = Random(77);
+    let mut random = Random::of(77, 0);
     for _ in 0..500 {
         let length = random.below(bytes.len() + 1);
         let cut = &bytes[..length];
