@@ -169,8 +169,17 @@ pub const WINDOW_TICKS: usize = 2_400;
 /// Notices that wait for delivery. They are fetched every tick; a server that stands still for minutes gets the newest ones.
 pub const WAITING_NOTICES: usize = 64;
 
-/// Longest wait for a running session to be saved when the plugin is disabled, in seconds. An owner who stops the server waits this long at most.
-pub const SHUTDOWN_SECONDS: u64 = 5;
+/// Longest wait for a running session to be saved, and for a recovery to notice, when the plugin is disabled, in milliseconds. With [`WATCHER_STOP_MILLIS`] that makes the two
+/// seconds that an owner who stops or reloads the server waits at most.
+pub const SHUTDOWN_MILLIS: u64 = 1_500;
+
+/// How long a session that is saved while the plugin is being disabled waits for the interpreter to let it go, in milliseconds: a third of [`SHUTDOWN_MILLIS`]. The names of its
+/// functions are taken down before.
+pub const SHUTDOWN_INTERPRETER_MILLIS: u64 = 500;
+
+/// How long files are read for names of native functions then, in milliseconds: two thirds of it, so that the profile can still be written. A function without a name is shown
+/// by its place, and the session's journal stays for the next start.
+pub const SHUTDOWN_NAMES_MILLIS: u64 = 1_000;
 
 /// Length of a window in nanoseconds: spark's windows are minutes, and the viewer draws them as such.
 pub const WINDOW_NANOS: u64 = 60_000_000_000;
@@ -546,8 +555,9 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
 
-/// Longest wait, when the plugin is disabled, for a recovery to notice it, in milliseconds. It looks between files; what it was naming is named again at the next start.
-pub const RECOVERY_END_MILLIS: u64 = 500;
+/// How often a recovery looks whether the folder is free, in milliseconds, while threads of this process use it that an earlier end of the plugin has left to themselves.
+pub const RECOVERY_LOOK_MILLIS: u64 = 100;
+
 /// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
 pub const FIRST_READING_MILLIS: u64 = 3_000;
 /// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.

@@ -81,6 +81,9 @@ pub fn answer_notice(notice: &Notice) -> Line {
             sentence(why)
         )),
         Notice::Writing => Line::new().text("Writing the file ..."),
+        Notice::Unnamed => Line::new().text(
+            "There was no time to look up the names of all native functions. The next start of the plugin saves this session once more, with them and without Python functions.",
+        ),
         Notice::NotListed(why) => Line::new().bad(format!(
             "The list of past profiles could not be written: {}. The profile itself is there.",
             reason(why)

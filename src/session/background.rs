@@ -63,15 +63,7 @@ pub(super) fn begin(shared: &Shared) {
     let feed = shared
         .journaling
         .begin(&request, Purpose::Background, server_thread, &environment);
-    let begun = Recording::begin(
-        request,
-        Purpose::Background,
-        server_thread,
-        &shared.settings,
-        &shared.watch,
-        &shared.statistics,
-        feed,
-    );
+    let begun = Recording::begin(shared, request, Purpose::Background, server_thread, feed);
     match begun {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());

@@ -346,6 +346,8 @@ pub enum Notice {
         /// Whether the next start recovers what it can of one that is lost.
         recoverable: bool,
     },
+    /// The profile that was saved at the plugin's end lacks names, for want of time; the next start makes another of its journal.
+    Unnamed,
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
     /// What a session had sampled when the server ended is a profile now.

@@ -14,7 +14,7 @@ use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState, StackEnd};
 use crate::native;
 use crate::python::{self, Attribution, Runtime, Unsupported};
 use crate::shadow::ShadowTable;
-use crate::sys::{fault, thread};
+use crate::sys::{Deadline, fault, thread};
 
 #[derive(Debug)]
 enum Side {
@@ -37,6 +37,8 @@ pub(super) struct Ended {
 struct Shared {
     side: Mutex<Side>,
     changed: Condvar,
+    /// After which the interpreter is not waited for: the plugin is being disabled.
+    deadline: Deadline,
 }
 
 /// Python attribution of one session, in whatever state it is.
@@ -69,15 +71,17 @@ impl PythonSide {
         PythonSide(Arc::new(Shared {
             side: Mutex::new(off(PythonState::Unsupported(why.to_owned()), "")),
             changed: Condvar::new(),
+            deadline: Deadline::default(),
         }))
     }
 
     /// Attaches, if there is a Python that can be. Returns when it is attached, when it is clear that it will not be, or after a short wait.
-    pub(super) fn attach(table: &'static ShadowTable) -> Self {
+    pub(super) fn attach(table: &'static ShadowTable, deadline: &Deadline) -> Self {
         let shared = |side| {
             Arc::new(Shared {
                 side: Mutex::new(side),
                 changed: Condvar::new(),
+                deadline: deadline.clone(),
             })
         };
         let runtime = match Runtime::discover() {
@@ -103,12 +107,10 @@ impl PythonSide {
             let why = format!("no thread could be started to attach to Python: {error}");
             *shared.side.lock() = off(PythonState::Unsupported(why), runtime.version());
         }
-        let mut side = shared.side.lock();
         let limit = Duration::from_millis(limits::ATTACH_WAIT_MILLIS);
-        shared
-            .changed
-            .wait_while_for(&mut side, |side| matches!(side, Side::Attaching { .. }), limit);
-        drop(side);
+        deadline.wait_while(&shared.changed, &mut shared.side.lock(), limit, |side| {
+            matches!(side, Side::Attaching { .. })
+        });
         PythonSide(shared)
     }
 
@@ -148,7 +150,7 @@ impl PythonSide {
     }
 
     /// Takes down what code ids stand for, then switches monitoring off and lets Python go. The names need no lock of the interpreter; the rest does, is
-    /// done on a thread of its own however long that takes, and is waited for only [`limits::DETACH_WAIT_MILLIS`]. Every further call gives the same.
+    /// done on a thread of its own however long that takes, and is waited for only [`limits::DETACH_WAIT_MILLIS`], and less when the plugin is being disabled. Every further call gives the same.
     pub(super) fn end(&self) -> Ended {
         let before = {
             let mut side = self.0.side.lock();
@@ -170,7 +172,7 @@ impl PythonSide {
                 let shared = Arc::clone(&self.0);
                 // Without a thread the closure is dropped here, and the attribution with it, which detaches it just as well.
                 if let Ok(worker) = thread::spawn("spark-python", move || shared.let_go(attribution)) {
-                    worker.join_timeout(Duration::from_millis(limits::DETACH_WAIT_MILLIS));
+                    worker.join_until(Duration::from_millis(limits::DETACH_WAIT_MILLIS), &self.0.deadline);
                 }
             }
         }

@@ -42,8 +42,9 @@ fn tell_failure(shared: &Shared, why: String) {
 }
 
 fn run(shared: &Shared) {
-    let folder = match shared.journaling.folder() {
-        Ok(folder) => folder,
+    let folder = match shared.journaling.wait_for_folder() {
+        Ok(Some(folder)) => folder,
+        Ok(None) => return,
         // Whether a crash has left anything is not known: what is there may be another server's, which runs.
         Err(error) => return shared.send(&Requester::Console, Notice::NoRecovery(error.to_string())),
     };
@@ -58,10 +59,12 @@ fn run(shared: &Shared) {
             tell_failure(shared, ended_each_time(&found));
             continue;
         }
-        if !recover(shared, &folder, &found) {
+        let goes_on = recover(shared, &folder, &found);
+        // Also when the plugin's end has broken it off: it was no crash.
+        folder.end_attempt();
+        if !goes_on {
             return;
         }
-        folder.end_attempt();
     }
 }
 
@@ -140,7 +143,12 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
         remade.server,
         &shared.settings,
         None,
+        &shared.names_until,
     );
+    if shared.journaling.ends() {
+        // The next start makes it, with all names, and somebody hears of it.
+        return false;
+    }
     if remade.in_background {
         made.kind = PastKind::Background;
     }

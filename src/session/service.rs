@@ -41,7 +41,7 @@ use crate::model::{PastProfile, SlowTicks, Statistics, WallMillis};
 use crate::python;
 use crate::settings::Settings;
 use crate::stats;
-use crate::sys::{clock, fault, thread};
+use crate::sys::{Deadline, clock, fault, thread};
 use crate::upload::Uploader;
 
 /// Name of the folder that holds journals, below the plugin's own.
@@ -71,6 +71,8 @@ impl Service {
             uploader: Uploader::from_environment(),
             past,
             state: Mutex::default(),
+            deadline: Deadline::default(),
+            names_until: Deadline::default(),
             wake: Condvar::new(),
             ticks: TickWindows::new(Arc::clone(&statistics)),
             statistics,
@@ -188,9 +190,17 @@ impl Service {
         *self.shared.environment.lock() = environment;
     }
 
-    /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_SECONDS`]; `false` when the worker needs longer
+    /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_MILLIS`]; `false` when the worker needs longer
     /// and was left to itself.
     pub fn shutdown(&self) -> bool {
+        let end = Instant::now() + Duration::from_millis(limits::SHUTDOWN_MILLIS);
+        for (deadline, millis) in [
+            (&self.shared.deadline, limits::SHUTDOWN_INTERPRETER_MILLIS),
+            (&self.shared.names_until, limits::SHUTDOWN_NAMES_MILLIS),
+        ] {
+            deadline.set_in(Duration::from_millis(millis));
+        }
+        self.shared.journaling.begin_end();
         self.shared.watch.close();
         let recording = {
             let mut state = self.shared.state.lock();
@@ -210,13 +220,18 @@ impl Service {
         }
         self.shared.wake.notify_all();
         python::time_collections(false);
-        let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
+        let left = || end.saturating_duration_since(Instant::now());
         let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
-            Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
+            Some(worker) => worker.join_timeout(left()),
             None => true,
         };
-        let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
-        self.shared.journaling.end();
+        let worker_ended = ends_in_time(&self.worker);
+        let ended = worker_ended & ends_in_time(&self.health);
+        if worker_ended {
+            // What it has not saved is for the next start. One that was left to itself saves it and needs its journal until then.
+            drop(self.shared.journaling.take());
+        }
+        self.shared.journaling.end(left());
         // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
         self.shared.statistics.stop();
         ended

@@ -4,6 +4,7 @@ mod cost;
 mod damage;
 mod independent;
 #[path = "../fuzz/random.rs"]
+#[allow(dead_code)] // Others use all of it.
 mod random;
 mod sessions;
 mod support;

@@ -66,7 +66,7 @@ pub struct Load {
 
 impl Load {
     pub fn new(seed: u64, threads: usize, stacks: usize) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::of(seed, 0);
         let stacks = (0..stacks)
             .map(|_| {
                 let depth = 10 + random.below(40);

@@ -74,7 +74,7 @@ fn a_journal_stays_within_its_budget_and_each_segment_can_be_read_alone() {
     let recovery = Arc::new(RecoveryFolder::open(root.path()).unwrap());
     let (journal, mut feed) = Journal::begin(&recovery, head(), TickFeed::default()).unwrap();
     let modules = modules(40);
-    let mut random = Random(3);
+    let mut random = Random::of(3, 0);
     // Until the oldest segment had to go. What the writer has no time for is dropped.
     while files(root.path(), ".journal")
         .first()
@@ -137,7 +137,7 @@ fn a_stall_comes_back_and_one_that_goes_on_is_in_every_segment() {
         feed.ticks().stall(stall);
         flush(&mut feed, &modules);
     }
-    let mut random = Random(3);
+    let mut random = Random::of(3, 0);
     while files(root.path(), ".journal").len() < 2 {
         give_fresh(&mut feed, &mut random, 1_000);
         flush(&mut feed, &modules);
