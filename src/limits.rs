@@ -169,8 +169,17 @@ pub const WINDOW_TICKS: usize = 2_400;
 /// Notices that wait for delivery. They are fetched every tick; a server that stands still for minutes gets the newest ones.
 pub const WAITING_NOTICES: usize = 64;
 
-/// Longest wait for a running session to be saved when the plugin is disabled, in seconds. An owner who stops the server waits this long at most.
-pub const SHUTDOWN_SECONDS: u64 = 5;
+/// Longest wait for a running session to be saved, and for a recovery to notice, when the plugin is disabled, in milliseconds. With [`WATCHER_STOP_MILLIS`] that makes the two
+/// seconds that an owner who stops or reloads the server waits at most.
+pub const SHUTDOWN_MILLIS: u64 = 1_500;
+
+/// How long a session that is saved while the plugin is being disabled waits for the interpreter to let it go, in milliseconds: a third of [`SHUTDOWN_MILLIS`]. The names of its
+/// functions are taken down before.
+pub const SHUTDOWN_INTERPRETER_MILLIS: u64 = 500;
+
+/// How long files are read for names of native functions then, in milliseconds: two thirds of it, so that the profile can still be written. A function without a name is shown
+/// by its place, and the session's journal stays for the next start.
+pub const SHUTDOWN_NAMES_MILLIS: u64 = 1_000;
 
 /// Length of a window in nanoseconds: spark's windows are minutes, and the viewer draws them as such.
 pub const WINDOW_NANOS: u64 = 60_000_000_000;
@@ -474,8 +483,14 @@ pub const STALL_REPORT_NANOS: u64 = 60_000_000_000;
 /// Minutes of a recovered profile, the newest ones: a day. Each costs a number for every frame in the viewer.
 pub const RECOVERED_MINUTES: u32 = 1_440;
 
-/// Segments that could not be read and are kept.
-pub const UNREADABLE_SEGMENTS: usize = 8;
+/// Segments that could not be read and are kept: those of a whole journal, and as many of others.
+pub const UNREADABLE_SEGMENTS: usize = 32;
+
+/// Bytes of segments that could not be read and are kept. A whole journal must fit beside what was there before: it may be wanted once more.
+pub const UNREADABLE_BYTES: u64 = 2 * JOURNAL_BYTES;
+
+/// Names of removed files that one message gives; of more it says how many.
+pub const REMOVED_SHOWN: usize = 3;
 
 /// How often the reading of one journal is begun. A journal that ends the server when it is read must not do so at every start; a server that is stopped meanwhile is
 /// no reason to give it up at once.
@@ -540,8 +555,9 @@ pub const MONITOR_BASELINE_TICKS: u64 = 120;
 /// Shortest time between two reports of the tick monitor, in nanoseconds: chat that scrolls faster is not read. What comes in between is counted.
 pub const MONITOR_REPORT_NANOS: u64 = 500_000_000;
 
-/// Longest wait, when the plugin is disabled, for a recovery to notice it, in milliseconds. It looks between files; what it was naming is named again at the next start.
-pub const RECOVERY_END_MILLIS: u64 = 500;
+/// How often a recovery looks whether the folder is free, in milliseconds, while threads of this process use it that an earlier end of the plugin has left to themselves.
+pub const RECOVERY_LOOK_MILLIS: u64 = 100;
+
 /// Longest wait for the second reading of the kernel's figures, in milliseconds. They are read once a second, so only a report of a server's first moments waits.
 pub const FIRST_READING_MILLIS: u64 = 3_000;
 /// How long after the end of a session's window its figures are taken down, in nanoseconds: its last tick is over then, and the kernel has been read once more.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use endstone_spark::limits::{CODE_OBJECTS, CODE_TEXT_CHARS};
 use endstone_spark::model::{Category, CodeId, CodeInfo, MonotonicNanos, PythonState};
 use endstone_spark::native::Unwinder;
-use endstone_spark::python::{Attribution, Runtime, attach};
+use endstone_spark::python::{Attribution, GilPatience, Runtime, StackWalk, attach, attach_within};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use interpreter::Object;
@@ -55,6 +55,51 @@ fn ids_are_taken_in_order_and_given_back() {
     detach(attribution);
     run("assert M.get_tool(4) is None, tools()\nfree(0, 1, 2, 3, 5)");
     let attribution = try_attach().unwrap();
+    run("assert tools() == [None, None, 'spark', None, None, None], tools()");
+    detach(attribution);
+    run("assert tools() == [None] * 6, tools()");
+}
+
+/// Finds its way as the profiler does, once it is let.
+struct Held(Mutex<std::sync::mpsc::Receiver<()>>);
+
+impl StackWalk for Held {
+    fn callers(&self, pc: u64, sp: u64, bp: u64, callers: &mut Vec<(u64, u64)>) -> bool {
+        // Ended by whoever holds it.
+        let _ = self.0.lock().unwrap().recv();
+        session::unwinder().callers(pc, sp, bp, callers)
+    }
+
+    fn function_of(&self, address: u64) -> Option<u64> {
+        StackWalk::function_of(&**session::unwinder(), address)
+    }
+}
+
+/// A machine that had no time for it: the session is told that there is no Python, and what had begun leaves nothing behind when it is done.
+fn what_attached_too_late_is_undone() {
+    let (release, held) = std::sync::mpsc::channel();
+    let walk = Arc::new(Held(Mutex::new(held)));
+    let (late, busy) = python().unlocked(|| {
+        let patience = GilPatience {
+            lock: std::time::Duration::from_secs(600),
+            work: std::time::Duration::ZERO,
+        };
+        let (runtime, table) = (Runtime::discover().unwrap(), ShadowTable::global());
+        let late = attach_within(runtime, table, walk, patience).unwrap_err();
+        let other: Arc<Unwinder> = Arc::clone(session::unwinder());
+        let busy = attach(runtime, table, other).unwrap_err();
+        drop(release);
+        (late.to_string(), busy.to_string())
+    });
+    assert!(late.contains("did not finish"), "{late}");
+    assert!(busy.contains("another session"), "{busy}");
+    let attribution = loop {
+        // Waits for the interpreter's lock, which the late one has.
+        match try_attach() {
+            Ok(attribution) => break attribution,
+            Err(error) => assert!(error.to_string().contains("another session"), "{error}"),
+        }
+    };
     run("assert tools() == [None, None, 'spark', None, None, None], tools()");
     detach(attribution);
     run("assert tools() == [None] * 6, tools()");
@@ -563,6 +608,7 @@ fn child() {
     python.add_function(c"ask_not", ask_not);
     python.run(include_str!("programs/lifecycle.py"));
     ids_are_taken_in_order_and_given_back();
+    what_attached_too_late_is_undone();
     other_tools_keep_working();
     tampering_is_noticed_and_not_answered();
     an_id_that_others_freed_or_took_is_left_clean();

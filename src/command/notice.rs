@@ -26,6 +26,19 @@ pub(super) fn slow_ticks(line: Line, over_millis: u64, ticks: &TickFigures) -> L
     }
 }
 
+/// The first of these names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names
+        .iter()
+        .take(limits::REMOVED_SHOWN)
+        .map(|name| clean_text(name, limits::ECHO_CHARS))
+        .collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// What a notice says.
 pub fn answer_notice(notice: &Notice) -> Line {
     match notice {
@@ -68,6 +81,9 @@ pub fn answer_notice(notice: &Notice) -> Line {
             sentence(why)
         )),
         Notice::Writing => Line::new().text("Writing the file ..."),
+        Notice::Unnamed => Line::new().text(
+            "There was no time to look up the names of all native functions. The next start of the plugin saves this session once more, with them and without Python functions.",
+        ),
         Notice::NotListed(why) => Line::new().bad(format!(
             "The list of past profiles could not be written: {}. The profile itself is there.",
             reason(why)
@@ -126,10 +142,14 @@ pub fn answer_notice(notice: &Notice) -> Line {
             samples,
             seconds,
             unreadable,
+            in_background,
             viewer,
         } => {
             let line = Line::new()
-                .good("The server ended while the profiler ran; what it had sampled is saved: ")
+                .good(match in_background {
+                    false => "The server ended while the profiler ran; what it had sampled is saved: ",
+                    true => "The server ended without being stopped; what the background profiler had is saved: ",
+                })
                 .value(shown_path(path))
                 .text(format!(
                     " ({} of {}, native frames only). Drop the file onto ",
@@ -150,6 +170,22 @@ pub fn answer_notice(notice: &Notice) -> Line {
         }
         Notice::NotRecovered(why) => Line::new().bad(format!(
             "What the profiler had sampled when the server ended could not be recovered: {}.",
+            reason(why)
+        )),
+        Notice::NoRecovery(why) => Line::new().bad(format!(
+            "Nothing can be recovered at this start: {}. If a crash has left anything, it stays for the next one.",
+            reason(why)
+        )),
+        Notice::UnreadableRemoved(names) => Line::new().bad(format!(
+            "Of the .unreadable files in plugins/spark/recovery the largest were removed to make room: {}.",
+            listed(names)
+        )),
+        Notice::ProfilesRemoved(names) => Line::new().bad(format!(
+            "Removed from plugins/spark/profiles to make room: {}.",
+            listed(names)
+        )),
+        Notice::NoBackgroundJournal(why) => Line::new().bad(format!(
+            "A crash of the server would lose what the background profiler has: {}. It goes on.",
             reason(why)
         )),
         Notice::NoJournal(why) => Line::new().bad(format!(
@@ -175,6 +211,9 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::StatisticsStopped => Line::new().bad(
+            "Processor, memory, disk and network are no longer measured: an internal error of the profiler; the server is not affected. Please report it with the text on the server's error output.",
+        ),
         Notice::BackgroundStopped(why) => {
             Line::new().bad(format!("The background profiler is off: {}.", reason(why)))
         }

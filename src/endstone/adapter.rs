@@ -32,7 +32,9 @@ pub(super) enum AdapterError {
     #[error("an internal error ({0})")]
     Panic(String),
     /// The worker was left to itself.
-    #[error("The profile that was being saved was not finished in time")]
+    #[error(
+        "The profile that was being saved was not finished in time. A reload does not end that; after a stop the next start saves what was sampled"
+    )]
     Unfinished,
 }
 

@@ -17,12 +17,13 @@ pub enum Kind {
 
 /// Removes profiles and health reports until at most `limit` bytes of them are left: recovered ones first, the oldest first. Never more than [`RECOVERED_PROFILES`] of those
 /// are kept: a server that crashes again and again must not fill the disk. The file `newest` stays. Other files are not ours, and what cannot be removed
-/// stays: neither is a reason to report a profile as not saved.
-pub fn make_room(folder: &PrivateDir, newest: &Path, limit: u64) {
+/// stays: neither is a reason to report a profile as not saved. Gives the names of what was removed.
+#[must_use]
+pub fn make_room(folder: &PrivateDir, newest: &Path, limit: u64) -> Vec<String> {
     let newest = newest.file_name().map(|name| name.to_string_lossy().into_owned());
-    for name in superfluous(folder.files().unwrap_or_default(), newest.as_deref(), limit) {
-        let _ = folder.remove(&name);
-    }
+    let mut names = superfluous(folder.files().unwrap_or_default(), newest.as_deref(), limit);
+    names.retain(|name| folder.remove(name).is_ok());
+    names
 }
 
 /// Names of the files to remove.
@@ -121,7 +122,7 @@ mod tests {
             .unwrap()
             .set_len(1)
             .unwrap();
-        make_room(&folder, &path, PROFILE_FOLDER_BYTES);
+        assert_eq!(make_room(&folder, &path, PROFILE_FOLDER_BYTES), ["old.sparkprofile"]);
         let left: Vec<String> = folder.files().unwrap().into_iter().map(|file| file.name).collect();
         assert_eq!(left, ["new.sparkprofile"]);
     }

@@ -23,14 +23,14 @@ pub(super) const HEALTH_ENDING: &str = "sparkhealth";
 pub(super) const RECOVERED: &str = "recovered_";
 
 /// Writes a profile into `folder` and gives its path. The file is named after the time, in UTC so that names sort by age wherever the
-/// server stands: `2026-11-29_19-40-03.sparkprofile`; further ones of the same second get `-2`, `-3` and so on, recovered ones begin with `recovered_`. It is raw protobuf: the
+/// server stands: `2026-11-29_19-40-03.sparkprofile`; further ones of the same second get `-2`, `-3` and so on, never a number that is lower than one that is there: a name is not used again for another profile when an old one has made room. Recovered ones begin with `recovered_`. It is raw protobuf: the
 /// viewer cannot open a compressed file.
 pub fn save(folder: &PrivateDir, profile: &Profile, time: WallMillis, kind: Kind) -> Result<PathBuf, PrivateDirError> {
     let stem = match kind {
         Kind::Asked => file_stem(time),
         Kind::Recovered => format!("{RECOVERED}{}", file_stem(time)),
     };
-    folder.write_new(names(stem, ENDING), |out| write(profile, out))
+    folder.write_new(names(folder, stem, ENDING), |out| write(profile, out))
 }
 
 /// Writes any other message that the viewer opens, named in the same way.
@@ -40,12 +40,23 @@ pub(super) fn save_bytes(
     time: WallMillis,
     ending: &'static str,
 ) -> Result<PathBuf, PrivateDirError> {
-    folder.write_new(names(file_stem(time), ending), |out| out.write_all(bytes))
+    folder.write_new(names(folder, file_stem(time), ending), |out| out.write_all(bytes))
 }
 
 /// Names to try, the wanted one first.
-fn names(stem: String, ending: &'static str) -> impl Iterator<Item = String> {
-    (1..=FILE_NAME_TRIES).map(move |number| match number {
+fn names(folder: &PrivateDir, stem: String, ending: &'static str) -> impl Iterator<Item = String> + use<> {
+    let taken = |name: &str| {
+        let rest = name.strip_prefix(&stem)?.strip_suffix(ending)?.strip_suffix('.')?;
+        match rest.strip_prefix('-') {
+            None => rest.is_empty().then_some(1),
+            Some(number) => number.parse::<usize>().ok(),
+        }
+    };
+    // A folder that cannot be read is told of by who writes into it.
+    let files = folder.files().unwrap_or_default();
+    let highest = files.iter().filter_map(|file| taken(&file.name)).max().unwrap_or(0);
+    let first = highest.saturating_add(1);
+    (first..=first.saturating_add(FILE_NAME_TRIES - 1)).map(move |number| match number {
         1 => format!("{stem}.{ending}"),
         _ => format!("{stem}-{number}.{ending}"),
     })
@@ -139,6 +150,10 @@ mod tests {
                 "2026-11-29_19-40-03-3.sparkprofile"
             ]
         );
+        // The oldest has made room. Its name is not for another.
+        folder.remove(names[0]).unwrap();
+        let next = save(&folder, &profile, time, Kind::Asked).unwrap();
+        assert!(next.ends_with("2026-11-29_19-40-03-4.sparkprofile"), "{next:?}");
         let read = pb::SamplerData::decode(&std::fs::read(&saved[2]).unwrap()[..]).unwrap();
         assert_eq!(read.metadata, profile.rest.metadata);
     }

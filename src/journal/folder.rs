@@ -110,7 +110,8 @@ impl RecoveryFolder {
 
     /// The journals of sessions that are not this process's own, oldest first.
     pub fn found(&self) -> Vec<Found> {
-        let own = self.own.lock().clone();
+        // Held while the folder is read: a session that begins just now would be found and not known for our own.
+        let own = self.own.lock();
         let mut found = self.journals();
         found.retain(|found| !own.contains(&found.session));
         found
@@ -172,10 +173,12 @@ impl RecoveryFolder {
         found.map(|found| found.segments).unwrap_or_default()
     }
 
-    /// Keeps a segment under a name under which nobody reads it, for its owner to look at. The oldest such files go.
-    pub fn set_aside(&self, session: SessionId, sequence: u32) {
+    /// Keeps a segment under a name under which nobody reads it, for its owner to look at. Gives the names of such files that had to go for it: the largest, so that a
+    /// large journal does not push out what small ones left; the older of two that are alike.
+    #[must_use]
+    pub fn set_aside(&self, session: SessionId, sequence: u32) -> Vec<String> {
         let name = segment_name(session, sequence);
-        let aside = name.replace(SEGMENT, ASIDE);
+        let aside = Self::name_aside(session, sequence);
         if self.dir.rename(&name, &aside).is_err() {
             let _ = self.dir.remove(&name);
         }
@@ -187,14 +190,23 @@ impl RecoveryFolder {
             .into_iter()
             .filter(is_aside)
             .collect();
-        kept.sort_by(|a, b| (b.modified_seconds, &b.name).cmp(&(a.modified_seconds, &a.name)));
-        let mut bytes = 0_u64;
-        for (number, file) in kept.iter().enumerate() {
-            bytes = bytes.saturating_add(file.bytes);
-            if number >= limits::UNREADABLE_SEGMENTS || bytes > limits::JOURNAL_BYTES {
-                let _ = self.dir.remove(&file.name);
+        // Those that go first stand last.
+        kept.sort_by(|a, b| (a.bytes, b.modified_seconds, &b.name).cmp(&(b.bytes, a.modified_seconds, &a.name)));
+        let mut bytes: u64 = kept.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+        let mut removed = Vec::new();
+        while kept.len() > limits::UNREADABLE_SEGMENTS || bytes > limits::UNREADABLE_BYTES {
+            let Some(file) = kept.pop() else { break };
+            bytes = bytes.saturating_sub(file.bytes);
+            if self.dir.remove(&file.name).is_ok() {
+                removed.push(file.name);
             }
         }
+        removed
+    }
+
+    /// The name under which [`RecoveryFolder::set_aside`] keeps a segment.
+    pub fn name_aside(session: SessionId, sequence: u32) -> String {
+        segment_name(session, sequence).replace(SEGMENT, ASIDE)
     }
 
     /// Says that a journal is about to be read, and gives how often that was said before without an end.
@@ -310,12 +322,48 @@ mod tests {
         let count = limits::UNREADABLE_SEGMENTS as u32 + 3;
         for sequence in 1..=count {
             std::fs::write(root.path().join(segment_name(SessionId(1), sequence)), "x").unwrap();
-            folder.set_aside(SessionId(1), sequence);
+            let removed = folder.set_aside(SessionId(1), sequence);
+            assert_eq!(
+                removed.len(),
+                usize::from(sequence as usize > limits::UNREADABLE_SEGMENTS),
+                "{removed:?}"
+            );
         }
         let left = names(root.path());
         assert_eq!(left.len(), limits::UNREADABLE_SEGMENTS + 1, "{left:?}");
         assert!(left.contains(&segment_name(SessionId(1), count).replace(SEGMENT, ASIDE)));
         assert!(folder.found().is_empty());
+    }
+
+    #[test]
+    fn large_journals_do_not_push_out_what_small_ones_left_and_what_goes_is_said() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = RecoveryFolder::open(root.path()).unwrap();
+        let aside = |session: u64, sequence: u32, bytes: u64| {
+            let name = segment_name(SessionId(session), sequence);
+            let file = File::create(root.path().join(name)).unwrap();
+            // Holes take no room on the disk.
+            file.set_len(bytes).unwrap();
+            folder.set_aside(SessionId(session), sequence)
+        };
+        for sequence in 1..=3 {
+            assert!(aside(1, sequence, 100).is_empty());
+        }
+        let whole = limits::JOURNAL_BYTES / limits::JOURNAL_SEGMENT_BYTES;
+        let mut removed = Vec::new();
+        for session in 2..=4 {
+            for sequence in 1..=whole as u32 {
+                removed.extend(aside(session, sequence, limits::JOURNAL_SEGMENT_BYTES));
+            }
+        }
+        let left = names(root.path());
+        for sequence in 1..=3 {
+            let small = RecoveryFolder::name_aside(SessionId(1), sequence);
+            assert!(left.contains(&small), "{left:?}");
+        }
+        assert!(left.len() <= limits::UNREADABLE_SEGMENTS + 1, "{left:?}");
+        assert_eq!(left.len() - 1 + removed.len(), 3 + 3 * whole as usize);
+        assert!(removed.iter().all(|name| !left.contains(name)), "{removed:?}");
     }
 
     #[test]

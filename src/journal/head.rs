@@ -55,6 +55,10 @@ pub struct SessionHead {
     pub names_are_patterns: bool,
     /// Time in which a thread waits was left out.
     pub ignore_sleeping: bool,
+    /// Only ticks that take longer than so many milliseconds are wanted. All are written: whether one is slow is known when it has ended.
+    pub only_ticks_over_millis: Option<u64>,
+    /// Nobody has started it: it is the one in the background, of which the last hour counts.
+    pub in_background: bool,
     /// What the profile shows.
     pub view: View,
     /// Who started it.
@@ -79,6 +83,8 @@ const SHOW_INTERPRETER: u64 = 8;
 const PLAYER: u64 = 16;
 const SEPARATE: u64 = 32;
 const ALL_IN_ONE: u64 = 64;
+const ONLY_TICKS: u64 = 128;
+const IN_BACKGROUND: u64 = 256;
 
 impl SessionHead {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -90,6 +96,8 @@ impl SessionHead {
                 | flag(self.ignore_sleeping, IGNORE_SLEEPING)
                 | flag(self.view.show_interpreter, SHOW_INTERPRETER)
                 | flag(matches!(self.owner, Owner::Player { .. }), PLAYER)
+                | flag(self.only_ticks_over_millis.is_some(), ONLY_TICKS)
+                | flag(self.in_background, IN_BACKGROUND)
                 | match self.view.grouping {
                     Grouping::ByPool => 0,
                     Grouping::Separate => SEPARATE,
@@ -129,6 +137,10 @@ impl SessionHead {
             // A stem is never empty.
             put_text(out, plugin.native_stem.as_deref().unwrap_or_default());
         }
+        // Last, where readers that do not know it do not look.
+        if let Some(millis) = self.only_ticks_over_millis {
+            put(out, millis);
+        }
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<SessionHead> {
@@ -161,6 +173,10 @@ impl SessionHead {
         let thread_names = (0..names).map(|_| text(cursor)).collect::<Option<_>>()?;
         let plugins = cursor.number().filter(|count| *count <= limits::PLUGINS as u64)?;
         let plugins = (0..plugins).map(|_| plugin(cursor)).collect::<Option<_>>()?;
+        let only_ticks_over_millis = match is(ONLY_TICKS) {
+            true => Some(cursor.number()?),
+            false => None,
+        };
         Some(SessionHead {
             started_at,
             started,
@@ -171,6 +187,8 @@ impl SessionHead {
             thread_names,
             names_are_patterns: is(PATTERNS),
             ignore_sleeping: is(IGNORE_SLEEPING),
+            only_ticks_over_millis,
+            in_background: is(IN_BACKGROUND),
             view: View {
                 grouping: match (is(SEPARATE), is(ALL_IN_ONE)) {
                     (true, _) => Grouping::Separate,
@@ -230,6 +248,8 @@ mod tests {
             thread_names: vec!["worker-[0-9]+".to_owned(), "Größe".to_owned()],
             names_are_patterns: true,
             ignore_sleeping: true,
+            only_ticks_over_millis: Some(50),
+            in_background: true,
             view: View {
                 grouping: Grouping::AllInOne,
                 show_interpreter: true,

@@ -9,8 +9,8 @@ use super::attribution::Attribution;
 use super::calibrate::{Calibration, CalibrationError, StackWalk, calibrate};
 use super::callbacks::{make_calibration, make_callbacks, prepare};
 use super::context;
-use super::detach::end_left_over;
-use super::gil::{GilError, with_gil};
+use super::detach::{end_left_over, let_go};
+use super::gil::{GilError, GilPatience, with_gil_within};
 use super::greenlets;
 use super::layout::Layout;
 use super::live::{Live, nobody_inside};
@@ -53,6 +53,19 @@ pub fn attach(
     table: &'static ShadowTable,
     walk: Arc<dyn StackWalk>,
 ) -> Result<Attribution, AttachError> {
+    attach_within(runtime, table, walk, GilPatience::default())
+}
+
+/// [`attach`], waiting no longer than this.
+///
+/// # Errors
+/// As there. What had begun and did not end in time is undone when it ends; until then nobody can attach.
+pub fn attach_within(
+    runtime: Runtime,
+    table: &'static ShadowTable,
+    walk: Arc<dyn StackWalk>,
+    patience: GilPatience,
+) -> Result<Attribution, AttachError> {
     {
         let mut attached = ATTACHED.lock();
         if *attached {
@@ -60,13 +73,15 @@ pub fn attach(
         }
         *attached = true;
     }
-    let attempt = with_gil(runtime.api, move || begin(runtime.api, table, &walk));
+    let attempt = with_gil_within(runtime.api, move || begin(runtime.api, table, &walk), patience, undo);
     let result = attempt.map_err(Reason::from).and_then(|result| result);
     match result {
         Ok(begun) => Ok(Attribution::new(runtime, begun)),
         Err(reason) => {
-            // Work that was begun and never came back may still come back: then nobody may attach beside it.
-            *ATTACHED.lock() = matches!(reason, Reason::Lock(GilError::Stuck));
+            // Work that was begun may still come to its end: nobody may attach beside it, and `undo` says when it is over.
+            if !matches!(reason, Reason::Lock(GilError::Stuck)) {
+                *ATTACHED.lock() = false;
+            }
             Err(reason.into())
         }
     }
@@ -78,6 +93,23 @@ pub(super) struct Begun {
     pub(super) tool: Tool,
     pub(super) watcher: Watcher,
     pub(super) distances: [u64; Event::COUNT],
+}
+
+/// Ends what has begun when nobody waited for it any more. Needs the interpreter's lock.
+fn undo(result: Result<Begun, Reason>) {
+    if let Ok(begun) = result {
+        let mut refs = Refs::new(begun.live.api);
+        Live::end();
+        // There is nobody to tell.
+        let _ = begun.tool.free(&mut refs);
+        let _ = begun.watcher.clear(&mut refs);
+        refs.release();
+        if !let_go(&begun.live) {
+            // The next to attach finds out whether callbacks still run.
+            begun.live.table.distrust();
+        }
+    }
+    *ATTACHED.lock() = false;
 }
 
 fn begin(api: &'static Api, table: &'static ShadowTable, walk: &Arc<dyn StackWalk>) -> Result<Begun, Reason> {

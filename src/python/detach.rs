@@ -126,7 +126,7 @@ fn pause() {
 }
 
 /// Lets go what callbacks used, if none is running: contexts, shadow stacks. Needs the interpreter's lock.
-fn let_go(live: &Live) -> bool {
+pub(super) fn let_go(live: &Live) -> bool {
     if !nobody_inside() {
         return false;
     }

@@ -8,7 +8,7 @@
 //!
 //! **Algorithm.** A raw pthread per piece of work, with all signals blocked. Until it has the lock its frames own nothing: no lock, no
 //! destructor, only a pointer that nobody else gives up. It is detached; whoever wants the result waits on a condition with a time limit. Work that
-//! was given up before it began is not begun.
+//! was given up before it began is not begun; what was given up later is undone when it is done, because nobody is left to take its result.
 //!
 //! **Price.** One short-lived thread per start, freeze and stop of a session; a lost one leaks its stack.
 
@@ -34,6 +34,24 @@ pub(super) enum GilError {
     NoThread(std::io::Error),
 }
 
+/// How long is waited for the interpreter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GilPatience {
+    /// For its lock.
+    pub lock: Duration,
+    /// For the work after that.
+    pub work: Duration,
+}
+
+impl Default for GilPatience {
+    fn default() -> Self {
+        GilPatience {
+            lock: Duration::from_secs(INTERPRETER_LOCK_SECONDS),
+            work: Duration::from_secs(INTERPRETER_WORK_SECONDS),
+        }
+    }
+}
+
 enum Stage<F, T> {
     Waiting(F),
     Running,
@@ -44,6 +62,8 @@ enum Stage<F, T> {
 
 struct Shared<F, T> {
     api: &'static Api,
+    /// For a result that nobody takes, with the lock held.
+    undo: fn(T),
     stage: Mutex<Stage<F, T>>,
     changed: Condvar,
 }
@@ -55,7 +75,21 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    with_gil_for(api, work, true)
+    with_gil_for(api, work, Some(GilPatience::default()), drop)
+}
+
+/// The same with limits of one's own. `undo` gets the result of work that comes to its end after that, with the lock held.
+pub(super) fn with_gil_within<T, F>(
+    api: &'static Api,
+    work: F,
+    patience: GilPatience,
+    undo: fn(T),
+) -> Result<T, GilError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    with_gil_for(api, work, Some(patience), undo)
 }
 
 /// The same without a limit: for what must be done, however long the interpreter keeps its lock. To be called on a thread that has nothing else to do.
@@ -64,10 +98,10 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    with_gil_for(api, work, false)
+    with_gil_for(api, work, None, drop)
 }
 
-fn with_gil_for<T, F>(api: &'static Api, work: F, limited: bool) -> Result<T, GilError>
+fn with_gil_for<T, F>(api: &'static Api, work: F, patience: Option<GilPatience>, undo: fn(T)) -> Result<T, GilError>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
@@ -78,7 +112,7 @@ where
     if api.is_held_here() {
         return here(api, work);
     }
-    wait(&*hand_over(api, work)?, limited)
+    wait(&*hand_over(api, work, undo)?, patience)
 }
 
 /// Does `work` on this thread, which holds the lock of an interpreter: in the main one, which all that we have of Python is part of. A subinterpreter has
@@ -112,16 +146,17 @@ where
     if !api.is_running() {
         return Err(GilError::NotRunning);
     }
-    hand_over(api, work).map(|_| ())
+    hand_over(api, work, drop).map(|_| ())
 }
 
-fn hand_over<T, F>(api: &'static Api, work: F) -> Result<Arc<Shared<F, T>>, GilError>
+fn hand_over<T, F>(api: &'static Api, work: F, undo: fn(T)) -> Result<Arc<Shared<F, T>>, GilError>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
     let shared = Arc::new(Shared {
         api,
+        undo,
         stage: Mutex::new(Stage::Waiting(work)),
         changed: Condvar::new(),
     });
@@ -137,8 +172,9 @@ where
 /// How often a waiting thread looks whether the interpreter still runs.
 const LOOK: Duration = Duration::from_millis(50);
 
-fn wait<F, T>(shared: &Shared<F, T>, limited: bool) -> Result<T, GilError> {
+fn wait<F, T>(shared: &Shared<F, T>, patience: Option<GilPatience>) -> Result<T, GilError> {
     let began = Instant::now();
+    let mut running = None;
     let mut not_running = None;
     let mut stage = shared.stage.lock();
     loop {
@@ -148,10 +184,13 @@ fn wait<F, T>(shared: &Shared<F, T>, limited: bool) -> Result<T, GilError> {
             Stage::GivenUp => return Err(GilError::Stuck),
             present @ (Stage::Waiting(_) | Stage::Running) => {
                 let waiting = matches!(present, Stage::Waiting(_));
-                let seconds = if waiting {
-                    INTERPRETER_LOCK_SECONDS
-                } else {
-                    INTERPRETER_LOCK_SECONDS + INTERPRETER_WORK_SECONDS
+                let limit = patience.map(|patience| match waiting {
+                    true => patience.lock,
+                    false => patience.work,
+                });
+                let since = match waiting {
+                    true => began,
+                    false => *running.get_or_insert_with(Instant::now),
                 };
                 if waiting && !shared.api.is_running() {
                     // The thread may be gone. If it is not and comes back, it finds its work given up.
@@ -164,7 +203,7 @@ fn wait<F, T>(shared: &Shared<F, T>, limited: bool) -> Result<T, GilError> {
                         return Err(GilError::NotRunning);
                     }
                 }
-                if limited && began.elapsed() > Duration::from_secs(seconds) {
+                if limit.is_some_and(|limit| since.elapsed() > limit) {
                     return Err(if waiting { GilError::NoLock } else { GilError::Stuck });
                 }
                 *stage = present;
@@ -207,8 +246,14 @@ fn serve<T, F: FnOnce() -> T>(shared: Arc<Shared<F, T>>) {
         return;
     };
     let result = work();
-    // Who gave up meanwhile does not look; the result is dropped with the last count, here, with the lock held.
-    *shared.stage.lock() = Stage::Done(result);
+    let mut stage = shared.stage.lock();
+    if matches!(*stage, Stage::GivenUp) {
+        drop(stage);
+        (shared.undo)(result);
+        return;
+    }
+    *stage = Stage::Done(result);
+    drop(stage);
     shared.changed.notify_all();
 }
 

@@ -48,8 +48,9 @@ mod text;
 mod watcher;
 
 pub use api::{Runtime, Unsupported};
-pub use attach::{AttachError, attach};
+pub use attach::{AttachError, attach, attach_within};
 pub use attribution::Attribution;
 pub use calibrate::StackWalk;
 pub use collector::time_collections;
+pub use gil::GilPatience;
 pub use interpreter::{interpreter, interpreter_unasked};

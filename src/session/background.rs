@@ -2,7 +2,7 @@
 //!
 //! It runs whenever no other session does: from the server's first tick on, and again after each session that somebody asked for. (The native side can sample for
 //! one session at a time.) It is never saved by itself: `profiler stop` makes a profile of a copy of what it has, and it goes on meanwhile. At the plugin's end
-//! it is dropped.
+//! it is dropped. It has a journal like any session, so that a crash, which nobody can have foreseen, leaves its last hour to the next start.
 //!
 //! What goes wrong is told once: a server whose `SIGPROF` is taken should not hear of it after every profile.
 
@@ -27,6 +27,8 @@ pub(super) struct Background {
     pub(super) recording: Option<Arc<Recording>>,
     /// It does not come back in this run, and the reason was told.
     given_up: bool,
+    /// That a crash would lose it was told.
+    no_journal_told: bool,
     /// Python was switched off for its cost, and that was told.
     python_given_up: bool,
     /// Events when callbacks were looked at last, and second of the session.
@@ -56,16 +58,12 @@ pub(super) fn begin(shared: &Shared) {
             return;
         }
     }
-    let begun = Recording::begin(
-        request(&shared.settings),
-        Purpose::Background,
-        server_thread,
-        &shared.settings,
-        &shared.watch,
-        &shared.statistics,
-        // Its hour is not kept on disk: a crash ends it.
-        None,
-    );
+    let request = request(&shared.settings);
+    let environment = shared.environment.lock().clone();
+    let feed = shared
+        .journaling
+        .begin(&request, Purpose::Background, server_thread, &environment);
+    let begun = Recording::begin(shared, request, Purpose::Background, server_thread, feed);
     match begun {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
@@ -74,7 +72,10 @@ pub(super) fn begin(shared: &Shared) {
             background.looked = (0, 0);
             background.recording = Some(Arc::new(recording));
         }
-        Err(error) => give_up(shared, error.to_string()),
+        Err(error) => {
+            shared.journaling.cancel();
+            give_up(shared, error.to_string());
+        }
     }
 }
 
@@ -83,6 +84,7 @@ pub(super) fn end(shared: &Shared) {
     let recording = shared.state.lock().background.recording.take();
     if let Some(recording) = recording {
         drop(recording.finish());
+        shared.journaling.cancel();
         shared.ticks.end(clock::monotonic());
         shared.world.end();
     }
@@ -104,6 +106,12 @@ pub(super) fn look_after(shared: &Shared, recording: &Recording) {
     recording.renew_python();
     if let Some(news) = recording.stall_to_tell() {
         shared.send(&Requester::Console, Notice::stalled(news, true));
+    }
+    if let Some(why) = shared.journaling.problem_to_tell() {
+        let told = std::mem::replace(&mut shared.state.lock().background.no_journal_told, true);
+        if !told {
+            shared.send(&Requester::Console, Notice::NoBackgroundJournal(why));
+        }
     }
     let figures = recording.figures();
     if figures.python.state != PythonState::Active {

@@ -26,7 +26,7 @@ use crate::model::{
 use crate::profile::WindowClock;
 use crate::settings::Settings;
 use crate::stats;
-use crate::sys::live_bytes;
+use crate::sys::{Deadline, live_bytes};
 
 const MINUTES: u32 = 360;
 const SECOND: u64 = 1_000_000_000;
@@ -200,7 +200,15 @@ impl Session {
             counts: self.world.counts(),
         };
         let environment = Environment::default();
-        let unsaved = report::make(recorded, windows, &environment, ServerReport::default(), settings, None);
+        let unsaved = report::make(
+            recorded,
+            windows,
+            &environment,
+            ServerReport::default(),
+            settings,
+            None,
+            &Deadline::default(),
+        );
         let saved = report::save(folder, unsaved, Kind::Asked, settings);
         let path = saved.map_err(|error| error.reason).unwrap().path().to_owned();
         println!(

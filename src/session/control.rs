@@ -346,6 +346,8 @@ pub enum Notice {
         /// Whether the next start recovers what it can of one that is lost.
         recoverable: bool,
     },
+    /// The profile that was saved at the plugin's end lacks names, for want of time; the next start makes another of its journal.
+    Unnamed,
     /// The profile is there, but the list of past profiles could not be written; why, in a user's words.
     NotListed(String),
     /// What a session had sampled when the server ended is a profile now.
@@ -358,13 +360,23 @@ pub enum Notice {
         seconds: u64,
         /// Parts that could not be read and are kept as they are.
         unreadable: usize,
+        /// It is the background profiler's last hour.
+        in_background: bool,
         /// The page that shows it.
         viewer: String,
     },
     /// What a session had sampled when the server ended could not be made a profile; why, in a user's words.
     NotRecovered(String),
+    /// Whether there is anything to recover is not known: the folder cannot be used; why, in a user's words.
+    NoRecovery(String),
+    /// Files that could not be read of earlier journals were removed to make room for newer ones: their names.
+    UnreadableRemoved(Vec<String>),
+    /// Profiles were removed to make room for a new one: their names.
+    ProfilesRemoved(Vec<String>),
     /// A crash of the server would lose the session; why, in a user's words.
     NoJournal(String),
+    /// A crash of the server would lose what the background profiler has; why, in a user's words.
+    NoBackgroundJournal(String),
     /// The tick monitor has something to say; to whoever switched it on and nobody else.
     Monitor(MonitorEvent),
     /// The health report is on the viewer's server.
@@ -391,6 +403,8 @@ pub enum Notice {
     Stopped(String),
     /// Python frames are no longer recorded; why, in a user's words.
     PythonLost(String),
+    /// The thread that reads the system's figures has ended by a bug of ours.
+    StatisticsStopped,
     /// The background profiler is off for this run; why, in a user's words.
     BackgroundStopped(String),
     /// The background profiler follows Python no more: its callbacks took so many thousandths of a thread.

@@ -12,7 +12,7 @@ use super::upload;
 use crate::export::{self, HealthReport};
 use crate::limits;
 use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
-use crate::sys::{PrivateDir, clock};
+use crate::sys::{PrivateDir, clock, fault};
 use crate::upload::Content;
 
 /// Told when this failed in a way that should not be.
@@ -28,6 +28,7 @@ pub(super) fn run(shared: &Shared, by: &Requester) {
 }
 
 fn report(shared: &Shared, by: &Requester) {
+    fault::point("health");
     let report = make(shared, by);
     let reason = match send(shared, by, &report) {
         Ok(link) => {
@@ -38,11 +39,14 @@ fn report(shared: &Shared, by: &Requester) {
     };
     let saved = PrivateDir::open(&shared.folder.join(PROFILES)).and_then(|folder| {
         let path = export::save_health(&folder, &report)?;
-        export::make_room(&folder, &path, shared.settings.profile_folder_bytes());
-        Ok(path)
+        let removed = export::make_room(&folder, &path, shared.settings.profile_folder_bytes());
+        Ok((path, removed))
     });
     match saved {
-        Ok(path) => {
+        Ok((path, removed)) => {
+            if !removed.is_empty() {
+                shared.send(by, Notice::ProfilesRemoved(removed));
+            }
             remember(shared, by, &report, ProfilePlace::File(place(&path)));
             let viewer = shared.settings.viewer.page("");
             shared.send(by, Notice::HealthSaved { reason, path, viewer });

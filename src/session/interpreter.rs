@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::limits;
 use crate::model::Interpreter;
 use crate::python;
-use crate::sys::thread;
+use crate::sys::{Deadline, thread};
 
 /// Said of an interpreter whose lock somebody holds.
 const BUSY: &str = "it did not answer in time";
@@ -43,13 +43,11 @@ impl Question {
         Question(shared)
     }
 
-    /// The answer, or what is known without; `None` when there is no Python.
-    pub(super) fn answer(self) -> Option<Interpreter> {
+    /// The answer, or what is known without; `None` when there is no Python. Not waited for after the deadline.
+    pub(super) fn answer(self, deadline: &Deadline) -> Option<Interpreter> {
         let mut answer = self.0.answer.lock();
         let limit = Duration::from_millis(limits::ATTACH_WAIT_MILLIS);
-        self.0
-            .answered
-            .wait_while_for(&mut answer, |answer| answer.is_none(), limit);
+        deadline.wait_while(&self.0.answered, &mut answer, limit, |answer| answer.is_none());
         answer.take().unwrap_or_else(|| python::interpreter_unasked(BUSY))
     }
 }
@@ -60,6 +58,6 @@ mod tests {
 
     #[test]
     fn a_process_without_python_has_no_interpreter() {
-        assert_eq!(Question::ask().answer(), None);
+        assert_eq!(Question::ask().answer(&Deadline::default()), None);
     }
 }

@@ -9,12 +9,13 @@ use parking_lot::Mutex;
 
 use super::control::{Requester, StartRequest};
 use super::environment::Environment;
+use super::recording::Purpose;
 use super::ticks::TickSample;
 use crate::journal::{Feed, Journal, OpenError, Owner, PluginRecord, RecoveryFolder, SessionHead, TickFeed};
 use crate::limits;
-use crate::model::{ThreadChoice, ThreadNames, Tid};
+use crate::model::{MonotonicNanos, ThreadChoice, ThreadNames, Tid};
 use crate::sys::thread::Worker;
-use crate::sys::{clock, process_uptime_millis};
+use crate::sys::{LockError, clock, process_uptime_millis, sleep};
 
 /// See the module's text.
 #[derive(Debug)]
@@ -65,13 +66,34 @@ impl Journaling {
         Ok(opened)
     }
 
+    /// The same, waited for while threads of this process still have it that an earlier end of the plugin has left to themselves. `None` when the plugin's end
+    /// has begun.
+    pub(super) fn wait_for_folder(&self) -> Result<Option<Arc<RecoveryFolder>>, OpenError> {
+        loop {
+            match self.folder() {
+                Err(OpenError::Lock(LockError::ThisProcess)) if self.ends() => return Ok(None),
+                Err(OpenError::Lock(LockError::ThisProcess)) => pause(),
+                other => return other.map(Some),
+            }
+        }
+    }
+
     /// Begins a journal for a session that is about to begin, and gives the end that takes samples. Without one the session goes on.
-    pub(super) fn begin(&self, request: &StartRequest, server_thread: Tid, environment: &Environment) -> Option<Feed> {
+    pub(super) fn begin(
+        &self,
+        request: &StartRequest,
+        purpose: Purpose,
+        server_thread: Tid,
+        environment: &Environment,
+    ) -> Option<Feed> {
         if !self.is_on {
             return None;
         }
         let ticks = TickFeed::default();
-        let head = head(request, server_thread, environment);
+        let head = SessionHead {
+            in_background: purpose == Purpose::Background,
+            ..head(request, server_thread, environment)
+        };
         let begun = self
             .folder()
             .map_err(|error| error.to_string())
@@ -133,17 +155,25 @@ impl Journaling {
         self.ends.load(Ordering::Acquire)
     }
 
-    /// Ends what recovers, and lets others have the folder once nobody here uses it.
-    pub(super) fn end(&self) {
+    /// Tells what recovers to end.
+    pub(super) fn begin_end(&self) {
         // Release: pairs with the Acquire in `ends`.
         self.ends.store(true, Ordering::Release);
+    }
+
+    /// Waits so long for what recovers, and lets others have the folder once nobody here uses it.
+    pub(super) fn end(&self, limit: Duration) {
         if let Some(worker) = self.recovery.lock().take() {
             // What it has not done yet the next start does.
-            worker.join_timeout(Duration::from_millis(limits::RECOVERY_END_MILLIS));
+            worker.join_timeout(limit);
         }
-        drop(self.take());
         self.folder.lock().take();
     }
+}
+
+fn pause() {
+    let nanos = limits::RECOVERY_LOOK_MILLIS * 1_000_000;
+    sleep::until(MonotonicNanos(clock::monotonic().0.saturating_add(nanos)));
 }
 
 fn head(request: &StartRequest, server_thread: Tid, environment: &Environment) -> SessionHead {
@@ -161,6 +191,8 @@ fn head(request: &StartRequest, server_thread: Tid, environment: &Environment) -
         thread_names: names,
         names_are_patterns: matches!(request.threads, ThreadChoice::Named(ThreadNames::Patterns(_))),
         ignore_sleeping: request.ignore_sleeping,
+        only_ticks_over_millis: request.only_ticks_over_millis,
+        in_background: false,
         view: request.view,
         owner: match &request.requested_by {
             Requester::Console => Owner::Console,

@@ -3,6 +3,7 @@
 //! Attaching needs the interpreter's lock, which any C extension may hold for as long as it likes. So it runs on a worker of its own, and a session waits
 //! only [`limits::ATTACH_WAIT_MILLIS`] for it before it begins natively; Python frames then appear as soon as the interpreter answers.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState, StackEnd};
 use crate::native;
 use crate::python::{self, Attribution, Runtime, Unsupported};
 use crate::shadow::ShadowTable;
-use crate::sys::thread;
+use crate::sys::{Deadline, fault, thread};
 
 #[derive(Debug)]
 enum Side {
@@ -36,11 +37,16 @@ pub(super) struct Ended {
 struct Shared {
     side: Mutex<Side>,
     changed: Condvar,
+    /// After which the interpreter is not waited for: the plugin is being disabled.
+    deadline: Deadline,
 }
 
 /// Python attribution of one session, in whatever state it is.
 #[derive(Clone, Debug)]
 pub(super) struct PythonSide(Arc<Shared>);
+
+/// Why a session has no Python frames after a bug of ours.
+const PANICKED: &str = "an internal error of the profiler while it attached; the server is not affected";
 
 /// Why a session has no Python frames that ended while it still waited.
 const UNANSWERED: &str = "the session ended before the interpreter answered";
@@ -65,15 +71,17 @@ impl PythonSide {
         PythonSide(Arc::new(Shared {
             side: Mutex::new(off(PythonState::Unsupported(why.to_owned()), "")),
             changed: Condvar::new(),
+            deadline: Deadline::default(),
         }))
     }
 
     /// Attaches, if there is a Python that can be. Returns when it is attached, when it is clear that it will not be, or after a short wait.
-    pub(super) fn attach(table: &'static ShadowTable) -> Self {
+    pub(super) fn attach(table: &'static ShadowTable, deadline: &Deadline) -> Self {
         let shared = |side| {
             Arc::new(Shared {
                 side: Mutex::new(side),
                 changed: Condvar::new(),
+                deadline: deadline.clone(),
             })
         };
         let runtime = match Runtime::discover() {
@@ -99,12 +107,10 @@ impl PythonSide {
             let why = format!("no thread could be started to attach to Python: {error}");
             *shared.side.lock() = off(PythonState::Unsupported(why), runtime.version());
         }
-        let mut side = shared.side.lock();
         let limit = Duration::from_millis(limits::ATTACH_WAIT_MILLIS);
-        shared
-            .changed
-            .wait_while_for(&mut side, |side| matches!(side, Side::Attaching { .. }), limit);
-        drop(side);
+        deadline.wait_while(&shared.changed, &mut shared.side.lock(), limit, |side| {
+            matches!(side, Side::Attaching { .. })
+        });
         PythonSide(shared)
     }
 
@@ -144,7 +150,7 @@ impl PythonSide {
     }
 
     /// Takes down what code ids stand for, then switches monitoring off and lets Python go. The names need no lock of the interpreter; the rest does, is
-    /// done on a thread of its own however long that takes, and is waited for only [`limits::DETACH_WAIT_MILLIS`]. Every further call gives the same.
+    /// done on a thread of its own however long that takes, and is waited for only [`limits::DETACH_WAIT_MILLIS`], and less when the plugin is being disabled. Every further call gives the same.
     pub(super) fn end(&self) -> Ended {
         let before = {
             let mut side = self.0.side.lock();
@@ -166,7 +172,7 @@ impl PythonSide {
                 let shared = Arc::clone(&self.0);
                 // Without a thread the closure is dropped here, and the attribution with it, which detaches it just as well.
                 if let Ok(worker) = thread::spawn("spark-python", move || shared.let_go(attribution)) {
-                    worker.join_timeout(Duration::from_millis(limits::DETACH_WAIT_MILLIS));
+                    worker.join_until(Duration::from_millis(limits::DETACH_WAIT_MILLIS), &self.0.deadline);
                 }
             }
         }
@@ -211,7 +217,10 @@ impl python::StackWalk for native::Unwinder {
 }
 
 fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
-    let result = python::attach(runtime, table, Arc::new(native::current_modules_unwinder()));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| {
+        fault::point("attach");
+        python::attach(runtime, table, Arc::new(native::current_modules_unwinder()))
+    }));
     let mut side = shared.side.lock();
     if !matches!(*side, Side::Attaching { .. }) {
         // The session has ended meanwhile. An attribution detaches when it is dropped, without our lock.
@@ -220,8 +229,10 @@ fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
         return;
     }
     *side = match result {
-        Ok(attribution) => Side::On(attribution),
-        Err(error) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
+        Ok(Ok(attribution)) => Side::On(attribution),
+        // What it had done by then was undone on the way out; whoever waits must not wait for ever.
+        Err(_) => off(PythonState::Unsupported(PANICKED.to_owned()), runtime.version()),
+        Ok(Err(error)) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
     };
     shared.changed.notify_all();
 }

@@ -16,6 +16,7 @@ use super::control::StartRequest;
 use super::eras::CodeEras;
 use super::intake::Intake;
 use super::python::PythonSide;
+use super::state::Shared;
 use super::tick_watch::TickWatch;
 use super::watchdog::{StallNews, Watchdog};
 use crate::journal::Feed;
@@ -26,10 +27,8 @@ use crate::model::{
 };
 use crate::native::{self, Sampler, SamplerOptions, ThreadSelection};
 use crate::profile::{MergeStats, Room, WindowClock};
-use crate::settings::Settings;
 use crate::shadow::ShadowTable;
-use crate::stats;
-use crate::sys::clock;
+use crate::sys::{Deadline, clock};
 
 /// Why there is no Python in a session.
 const NO_PYTHON: &str = "switched off by pythonAttribution in config.toml";
@@ -138,6 +137,8 @@ pub(super) struct Recording {
     /// Of the attachments to Python.
     eras: Arc<CodeEras>,
     watch: Arc<TickWatch>,
+    /// After which the interpreter is not waited for.
+    deadline: Deadline,
     /// Whether the session began before the interpreter had answered.
     python_was_awaited: bool,
     python_loss_told: Mutex<bool>,
@@ -150,21 +151,20 @@ impl Recording {
     /// # Errors
     /// The sampler cannot be armed or a thread not be started; everything is as before. Python that cannot be attributed is no error.
     pub(super) fn begin(
+        shared: &Shared,
         request: StartRequest,
         purpose: Purpose,
         server_thread: Tid,
-        settings: &Settings,
-        watch: &Arc<TickWatch>,
-        statistics: &Arc<stats::Service>,
         feed: Option<Feed>,
     ) -> Result<Self, BeginError> {
+        let (settings, watch) = (&shared.settings, &shared.watch);
         let table = ShadowTable::global();
         let python = match purpose {
             _ if !settings.python_attribution => PythonSide::switched_off(NO_PYTHON),
             Purpose::Background if !settings.background_profiler_python => {
                 PythonSide::switched_off(NO_BACKGROUND_PYTHON)
             }
-            Purpose::Asked | Purpose::Background => PythonSide::attach(table),
+            Purpose::Asked | Purpose::Background => PythonSide::attach(table, &shared.deadline),
         };
         let started_at = clock::monotonic();
         let window_clock = WindowClock::new(started_at, clock::wall());
@@ -181,7 +181,7 @@ impl Recording {
             0 => None,
             limit => {
                 let journal = feed.as_ref().map(Feed::ticks);
-                match Watchdog::start(Arc::clone(statistics), limit, started_at, journal) {
+                match Watchdog::start(Arc::clone(&shared.statistics), limit, started_at, journal) {
                     Ok(watchdog) => Some(watchdog),
                     Err(error) => {
                         python.end();
@@ -239,6 +239,7 @@ impl Recording {
             python: Mutex::new(python),
             eras,
             watch: Arc::clone(watch),
+            deadline: shared.deadline.clone(),
             python_loss_told: Mutex::new(false),
             python_doubt_told: Mutex::new(false),
         })
@@ -261,7 +262,7 @@ impl Recording {
         table.distrust();
         let ended = python.end();
         self.eras.end(clock::monotonic(), ended.codes);
-        *self.python.lock() = PythonSide::attach(table);
+        *self.python.lock() = PythonSide::attach(table, &self.deadline);
     }
 
     /// What was asked for.

@@ -10,10 +10,10 @@ use super::report;
 use super::state::Shared;
 use super::worker;
 use crate::export::Kind;
-use crate::journal::{Found, RecoveryFolder, Replay};
+use crate::journal::{Found, RecoveryFolder, Replay, SessionId};
 use crate::limits;
-use crate::model::{ProfilePlace, RecoveryFigures};
-use crate::sys::thread;
+use crate::model::{PastKind, ProfilePlace, RecoveryFigures};
+use crate::sys::{fault, thread};
 
 /// Starts it, if there may be anything to do.
 pub(super) fn begin(shared: &Arc<Shared>) {
@@ -42,32 +42,55 @@ fn tell_failure(shared: &Shared, why: String) {
 }
 
 fn run(shared: &Shared) {
-    let folder = match shared.journaling.folder() {
-        Ok(folder) => folder,
-        Err(error) => return tell_failure(shared, error.to_string()),
+    let folder = match shared.journaling.wait_for_folder() {
+        Ok(Some(folder)) => folder,
+        Ok(None) => return,
+        // Whether a crash has left anything is not known: what is there may be another server's, which runs.
+        Err(error) => return shared.send(&Requester::Console, Notice::NoRecovery(error.to_string())),
     };
     for found in folder.found() {
+        fault::point("recovery");
         if shared.journaling.ends() {
             return;
         }
         if folder.begin_attempt(found.session) >= limits::RECOVERY_ATTEMPTS {
-            found
-                .segments
-                .iter()
-                .for_each(|sequence| folder.set_aside(found.session, *sequence));
+            set_aside(shared, &folder, found.session, &found.segments);
             folder.end_attempt();
-            tell_failure(
-                shared,
-                "the server ended each time while it was read; it is kept as .unreadable in plugins/spark/recovery"
-                    .to_owned(),
-            );
+            tell_failure(shared, ended_each_time(&found));
             continue;
         }
-        if !recover(shared, &folder, &found) {
+        let goes_on = recover(shared, &folder, &found);
+        // Also when the plugin's end has broken it off: it was no crash.
+        folder.end_attempt();
+        if !goes_on {
             return;
         }
-        folder.end_attempt();
     }
+}
+
+/// Keeps segments for their owner, and says which others had to go for that.
+fn set_aside(shared: &Shared, folder: &RecoveryFolder, session: SessionId, segments: &[u32]) {
+    let removed: Vec<String> = segments
+        .iter()
+        .flat_map(|sequence| folder.set_aside(session, *sequence))
+        .collect();
+    if !removed.is_empty() {
+        shared.send(&Requester::Console, Notice::UnreadableRemoved(removed));
+    }
+}
+
+/// Why a journal is not read any more, and how its owner may have it read all the same.
+fn ended_each_time(found: &Found) -> String {
+    let first = found.segments.first().copied().unwrap_or_default();
+    let name = RecoveryFolder::name_aside(found.session, first);
+    let (what, them) = match found.segments.len() {
+        1 => (name, "it"),
+        count => (format!("{name} and {} more", count - 1), "them"),
+    };
+    format!(
+        "the server ended each of the last {} times while it was read; it is kept in plugins/spark/recovery as {what}. To have it tried again, name {them} .journal instead of .unreadable and restart the server",
+        limits::RECOVERY_ATTEMPTS
+    )
 }
 
 /// What was read of a journal.
@@ -87,8 +110,7 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
         return false;
     };
     let done = |keep: &[u32]| {
-        keep.iter()
-            .for_each(|sequence| folder.set_aside(found.session, *sequence));
+        set_aside(shared, folder, found.session, keep);
         folder.discard(found.session);
     };
     if read.replayed.is_ended() {
@@ -109,18 +131,34 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
     let Some(remade) = read.replayed.finish(read.figures) else {
         return true;
     };
-    let made = report::make(
+    let slow_ticks = remade
+        .recorded
+        .request
+        .only_ticks_over_millis
+        .zip(remade.recorded.figures.ticks);
+    let mut made = report::make(
         remade.recorded,
         remade.windows,
         &remade.environment,
         remade.server,
         &shared.settings,
         None,
+        &shared.names_until,
     );
+    if shared.journaling.ends() {
+        // The next start makes it, with all names, and somebody hears of it.
+        return false;
+    }
+    if remade.in_background {
+        made.kind = PastKind::Background;
+    }
     match report::save(&shared.folder, made, Kind::Recovered, &shared.settings) {
         Ok(saved) => {
             let by = Requester::Console;
             worker::remember(shared, &by, &saved.profile, ProfilePlace::File(saved.place()));
+            if let Some((over_millis, ticks)) = slow_ticks {
+                shared.send(&by, Notice::SlowTicks { over_millis, ticks });
+            }
             shared.send(
                 &by,
                 Notice::Recovered {
@@ -128,9 +166,13 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
                     samples: saved.profile.samples,
                     seconds: saved.profile.seconds,
                     unreadable: read.damaged.len(),
+                    in_background: remade.in_background,
                     viewer: shared.settings.viewer.page(""),
                 },
             );
+            if let Some(removal) = saved.removal() {
+                shared.send(&by, removal);
+            }
             done(&read.damaged);
         }
         Err(failed) => tell_failure(

@@ -4,23 +4,28 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::aggregator::Aggregated;
+use super::books::{Books, OnlyTicks};
 use super::control::{Requester, StartRequest};
 use super::environment::{Environment, PluginInfo};
 use super::minutes::Minutes;
 use super::recording::{Figures, Recorded, Recovered};
 use super::report::Windows;
+use super::tick_watch::TickWatch;
 use crate::export::ServerReport;
 use crate::journal::{Event, Frame, Owner, Sampled, SessionHead};
 use crate::limits;
 use crate::model::{
-    Module, MonotonicNanos, NamePattern, PythonDiagnostics, PythonState, RecoveryFigures, Retention,
-    SamplerDiagnostics, StackEnd, Stalls, ThreadChoice, ThreadKey, ThreadNames, Tid, clean_text,
+    Module, MonotonicNanos, NamePattern, PythonDiagnostics, PythonPart, PythonState, RecoveryFigures, Retention,
+    Sample, SamplerDiagnostics, StackEnd, Stalls, ThreadChoice, ThreadKey, ThreadNames, Tid, clean_text,
 };
-use crate::profile::{Forest, FrameKey, MergeStats, WindowClock};
+use crate::profile::{FrameKey, MergeStats, WindowClock};
 use crate::sys::{Machine, maps};
 
 /// A day is as much as the viewer shows.
-const RETENTION: Retention = Retention::Minutes(limits::RECOVERED_MINUTES);
+const OF_A_SESSION: Retention = Retention::Minutes(limits::RECOVERED_MINUTES);
+
+/// The journal of the background profiler reaches further back than what it kept itself.
+const OF_THE_BACKGROUND: Retention = Retention::Minutes(limits::ENDLESS_MINUTES);
 
 /// Why a recovered profile has no Python functions.
 const NO_PYTHON: &str = "it was recovered after the server had ended: only native frames are kept until then";
@@ -40,6 +45,8 @@ pub(super) struct Remade {
     pub(super) windows: Windows,
     pub(super) environment: Environment,
     pub(super) server: ServerReport,
+    /// Nobody had started it.
+    pub(super) in_background: bool,
 }
 
 /// What there is once the session's head is read.
@@ -47,7 +54,9 @@ pub(super) struct Remade {
 struct Begun {
     head: SessionHead,
     clock: WindowClock,
-    forest: Forest,
+    books: Books,
+    /// Where only slow ticks are wanted.
+    slow: Option<Slow>,
     names: HashMap<ThreadKey, String>,
     modules: Vec<Arc<Module>>,
     ticks: Minutes,
@@ -57,6 +66,15 @@ struct Begun {
     repeated: u64,
     threads: u32,
     path: Vec<FrameKey>,
+}
+
+/// What tells slow ticks: what a session knows of a server whose own figure cannot be looked at in between.
+#[derive(Debug)]
+struct Slow {
+    over_nanos: u64,
+    watch: Arc<TickWatch>,
+    /// Up to where each living thread's time is accounted for.
+    until: HashMap<ThreadKey, MonotonicNanos>,
 }
 
 impl Replayed {
@@ -75,7 +93,10 @@ impl Replayed {
             }
             Event::ThreadEnded(key, name) => {
                 begun.names.remove(&key);
-                begun.forest.end(key, name);
+                if let Some(slow) = &mut begun.slow {
+                    slow.until.remove(&key);
+                }
+                begun.books.settle(vec![(key, name)]);
             }
             Event::Sample(sample) => {
                 self.samples += u64::from(sample.count);
@@ -112,13 +133,31 @@ impl Replayed {
 impl Begun {
     fn new(head: &SessionHead) -> Self {
         let clock = WindowClock::new(head.started_at, head.started);
+        let retention = match head.in_background {
+            false => OF_A_SESSION,
+            true => OF_THE_BACKGROUND,
+        };
+        let slow = head.only_ticks_over_millis.map(|millis| Slow {
+            over_nanos: millis.saturating_mul(1_000_000),
+            watch: Arc::default(),
+            until: HashMap::new(),
+        });
+        let only = slow.as_ref().map(|slow| {
+            slow.watch.begin();
+            OnlyTicks {
+                over_nanos: slow.over_nanos,
+                since: head.started_at,
+                watch: Arc::clone(&slow.watch),
+            }
+        });
         Begun {
             head: head.clone(),
             clock,
-            forest: Forest::new(RETENTION),
+            books: Books::new(clock, retention, only),
+            slow,
             names: HashMap::new(),
             modules: Vec::new(),
-            ticks: Minutes::new(clock, RETENTION),
+            ticks: Minutes::new(clock, retention),
             stalls: Stalls::default(),
             last: head.started_at,
             ends: [0; StackEnd::ALL.len()],
@@ -147,19 +186,33 @@ impl Begun {
         }
         self.repeated += if sample.repeated { u64::from(sample.count) } else { 0 };
         self.last = self.last.max(sample.taken_at);
-        let window = self.clock.window_at(sample.taken_at);
-        self.forest.book(
-            sample.thread,
+        let taken_at = match &mut self.slow {
+            None => sample.taken_at,
+            Some(slow) => slow.end_of(sample),
+        };
+        self.books.sample(
+            &Sample {
+                thread: sample.thread,
+                taken_at,
+                weight_nanos: sample.weight_nanos,
+                held_nanos: sample.held_nanos,
+                native: &[],
+                omitted: 0,
+                end,
+                python: PythonPart::None,
+                repeated: sample.repeated,
+            },
             &self.path,
-            window,
-            sample.weight_nanos,
-            sample.held_nanos,
         );
     }
 
     fn tick(&mut self, at: MonotonicNanos, mspt: f32) {
         self.last = self.last.max(at);
         self.ticks.add(at, mspt);
+        if let Some(slow) = &self.slow {
+            slow.watch.task(at, mspt);
+            self.books.settle(Vec::new());
+        }
     }
 
     fn finish(self, samples: u64, figures: RecoveryFigures) -> Remade {
@@ -172,11 +225,14 @@ impl Begun {
             threads_ever: self.threads,
             ..SamplerDiagnostics::default()
         };
-        let first_window = self.forest.oldest();
         let names = self.names;
-        let threads = self
-            .forest
-            .into_threads(|key| names.get(&key).cloned().unwrap_or_default());
+        let mut books = self.books;
+        if let Some(slow) = &self.slow {
+            // The tick that ran when the server ended may be the very one that it died in.
+            slow.watch.cut(self.last, slow.over_nanos);
+            books.settle(Vec::new());
+        }
+        let (threads, first_window, slow_ticks) = books.close(|key| names.get(&key).cloned().unwrap_or_default());
         let recovered = Recovered {
             figures,
             same_executable: is_our_program(&self.modules, &head),
@@ -201,14 +257,14 @@ impl Begun {
                     ..PythonDiagnostics::default()
                 },
                 merge: MergeStats::default(),
-                ticks: None,
+                ticks: slow_ticks,
                 ..Figures::default()
             },
             aggregated: Some(Aggregated {
                 threads,
                 modules: self.modules,
                 first_window,
-                ticks: None,
+                ticks: slow_ticks,
             }),
             codes: Vec::new(),
             stalls: self.stalls,
@@ -222,7 +278,22 @@ impl Begun {
             },
             environment,
             server,
+            in_background: head.in_background,
         }
+    }
+}
+
+impl Slow {
+    /// When the last of what an entry stands for was looked at. Looks that found a thread where it had been are one entry, which has the moment of the first; what it stands for
+    /// begins where the thread's time was accounted for before.
+    fn end_of(&mut self, sample: &Sampled<'_>) -> MonotonicNanos {
+        let until = self.until.entry(sample.thread).or_insert(sample.taken_at);
+        let end = match sample.repeated {
+            true => MonotonicNanos(until.0.saturating_add(sample.weight_nanos)).max(sample.taken_at),
+            false => sample.taken_at,
+        };
+        *until = end;
+        end
     }
 }
 
@@ -289,7 +360,11 @@ fn request(head: &SessionHead) -> StartRequest {
             },
         ),
     };
-    let comment = format!("Recovered: the server ended while the profiler ran. {}", head.comment);
+    let ran = match head.in_background {
+        false => "the profiler",
+        true => "the background profiler",
+    };
+    let comment = format!("Recovered: the server ended while {ran} ran. {}", head.comment);
     let requested_by = match &head.owner {
         Owner::Console => Requester::Console,
         Owner::Player { name, unique_id } => Requester::Player {
@@ -307,7 +382,7 @@ fn request(head: &SessionHead) -> StartRequest {
         view: head.view,
         save_to_file: true,
         comment: Some(clean_text(&comment, limits::COMMENT_CHARS)),
-        // Of slow ticks only, too, all were written.
+        only_ticks_over_millis: head.only_ticks_over_millis,
         ..StartRequest::new(interval_micros, requested_by)
     }
 }

@@ -17,7 +17,7 @@ use crate::model::{
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{PrivateDir, fault, task};
+use crate::sys::{Deadline, PrivateDir, fault, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 pub(super) const PROFILES: &str = "profiles";
@@ -28,7 +28,7 @@ pub(super) struct Windows {
     pub(super) counts: Vec<(u32, WorldCounts)>,
 }
 
-/// Makes the profile of a session. Names are looked up here, which takes time.
+/// Makes the profile of a session. Names are looked up here, which takes time: those that are known when the deadline passes.
 pub(super) fn make(
     recorded: Recorded,
     known: Windows,
@@ -36,6 +36,7 @@ pub(super) fn make(
     server: ServerReport,
     settings: &Settings,
     comment: Option<String>,
+    deadline: &Deadline,
 ) -> Unsaved {
     fault::point("export");
     let millis = recorded.ended_at.since(recorded.started_at) / 1_000_000;
@@ -59,8 +60,9 @@ pub(super) fn make(
     let for_file = recorded.request.save_to_file;
     let metadata = metadata(&recorded, (started, ended), ticks, environment, server, comment);
     let snapshot = snapshot(recorded, known.ticks.windows, &known.counts);
-    let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder);
+    let mut symbolizer = Symbolizer::with_debug_root(&settings.debug_folder).until(deadline.clone());
     let mut profile = export::encode(&snapshot, &mut symbolizer, &metadata);
+    let is_named = !symbolizer.ran_out_of_time();
     drop((snapshot, symbolizer));
     let folded = export::fold(&mut profile, limits::PROFILE_GZIP_BYTES);
     Unsaved {
@@ -72,6 +74,7 @@ pub(super) fn make(
         samples,
         kind: PastKind::Profile,
         folded,
+        is_named,
         journal: None,
     }
 }
@@ -86,12 +89,18 @@ pub(super) struct SaveError {
 pub(super) struct Saved {
     pub(super) profile: Unsaved,
     path: PathBuf,
+    removed: Vec<String>,
 }
 
 impl Saved {
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What is said of others that had to go for it.
+    pub(super) fn removal(&self) -> Option<Notice> {
+        (!self.removed.is_empty()).then(|| Notice::ProfilesRemoved(self.removed.clone()))
     }
 
     /// What is said of it.
@@ -120,11 +129,15 @@ pub(super) fn place(path: &Path) -> String {
 pub(super) fn save(folder: &Path, unsaved: Unsaved, kind: Kind, settings: &Settings) -> Result<Saved, SaveError> {
     let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
         let path = export::save(&profiles, &unsaved.profile, unsaved.ended, kind)?;
-        export::make_room(&profiles, &path, settings.profile_folder_bytes());
-        Ok(path)
+        let removed = export::make_room(&profiles, &path, settings.profile_folder_bytes());
+        Ok((path, removed))
     });
     match saved {
-        Ok(path) => Ok(Saved { profile: unsaved, path }),
+        Ok((path, removed)) => Ok(Saved {
+            profile: unsaved,
+            path,
+            removed,
+        }),
         Err(error) => Err(SaveError {
             unsaved,
             reason: error.to_string(),

@@ -47,7 +47,7 @@ impl Inquiry {
                 .wait(ticket, || !shared.state.lock().shutting_down && !still.is_too_long())
         });
         let python = match python {
-            Some(question) => question.answer(),
+            Some(question) => question.answer(&shared.deadline),
             None => crate::python::interpreter_unasked("the server is being stopped"),
         };
         let statistics = complete(shared);

@@ -41,7 +41,7 @@ use crate::model::{PastProfile, SlowTicks, Statistics, WallMillis};
 use crate::python;
 use crate::settings::Settings;
 use crate::stats;
-use crate::sys::{clock, fault, thread};
+use crate::sys::{Deadline, clock, fault, thread};
 use crate::upload::Uploader;
 
 /// Name of the folder that holds journals, below the plugin's own.
@@ -56,6 +56,8 @@ pub struct Service {
     health: Mutex<Option<thread::Worker>>,
     /// The server has ticked, and the background profiler was ordered.
     background_ordered: AtomicBool,
+    /// The thread of the statistics has failed, and that was told.
+    statistics_failed: AtomicBool,
 }
 
 impl Service {
@@ -69,6 +71,8 @@ impl Service {
             uploader: Uploader::from_environment(),
             past,
             state: Mutex::default(),
+            deadline: Deadline::default(),
+            names_until: Deadline::default(),
             wake: Condvar::new(),
             ticks: TickWindows::new(Arc::clone(&statistics)),
             statistics,
@@ -83,6 +87,7 @@ impl Service {
             worker: Mutex::new(None),
             health: Mutex::new(None),
             background_ordered: AtomicBool::new(false),
+            statistics_failed: AtomicBool::new(false),
         }
     }
 
@@ -93,6 +98,10 @@ impl Service {
         self.shared.watch.task(tick.at, tick.mspt);
         let statistics = &self.shared.statistics;
         statistics.tick(tick.at, tick.tid, tick.mspt);
+        // Relaxed: written and read on the server thread.
+        if statistics.has_failed() && !self.statistics_failed.swap(true, Ordering::Relaxed) {
+            self.shared.send(&Requester::Console, Notice::StatisticsStopped);
+        }
         // The tick that is over is the one before the newest.
         if let Some(number) = statistics.tick_number().checked_sub(2)
             && let Some((to, event)) = self.shared.monitor.tick(tick.at, number, tick.mspt)
@@ -181,9 +190,17 @@ impl Service {
         *self.shared.environment.lock() = environment;
     }
 
-    /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_SECONDS`]; `false` when the worker needs longer
+    /// Ends a running session, saving its profile, and ends the worker. Waits at most [`limits::SHUTDOWN_MILLIS`]; `false` when the worker needs longer
     /// and was left to itself.
     pub fn shutdown(&self) -> bool {
+        let end = Instant::now() + Duration::from_millis(limits::SHUTDOWN_MILLIS);
+        for (deadline, millis) in [
+            (&self.shared.deadline, limits::SHUTDOWN_INTERPRETER_MILLIS),
+            (&self.shared.names_until, limits::SHUTDOWN_NAMES_MILLIS),
+        ] {
+            deadline.set_in(Duration::from_millis(millis));
+        }
+        self.shared.journaling.begin_end();
         self.shared.watch.close();
         let recording = {
             let mut state = self.shared.state.lock();
@@ -203,13 +220,18 @@ impl Service {
         }
         self.shared.wake.notify_all();
         python::time_collections(false);
-        let end = Instant::now() + Duration::from_secs(limits::SHUTDOWN_SECONDS);
+        let left = || end.saturating_duration_since(Instant::now());
         let ends_in_time = |worker: &Mutex<Option<thread::Worker>>| match worker.lock().take() {
-            Some(worker) => worker.join_timeout(end.saturating_duration_since(Instant::now())),
+            Some(worker) => worker.join_timeout(left()),
             None => true,
         };
-        let ended = ends_in_time(&self.worker) & ends_in_time(&self.health);
-        self.shared.journaling.end();
+        let worker_ended = ends_in_time(&self.worker);
+        let ended = worker_ended & ends_in_time(&self.health);
+        if worker_ended {
+            // What it has not saved is for the next start. One that was left to itself saves it and needs its journal until then.
+            drop(self.shared.journaling.take());
+        }
+        self.shared.journaling.end(left());
         // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.
         self.shared.statistics.stop();
         ended

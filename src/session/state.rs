@@ -21,6 +21,7 @@ use crate::limits;
 use crate::model::{MonotonicNanos, PastProfile, WallMillis};
 use crate::settings::Settings;
 use crate::stats;
+use crate::sys::Deadline;
 use crate::upload::{Upload, Uploader};
 
 /// What the worker is to do.
@@ -124,6 +125,10 @@ pub(super) struct Shared {
     pub(super) uploader: Uploader,
     pub(super) past: ActivityLog,
     pub(super) state: Mutex<State>,
+    /// After which the interpreter is not waited for any more, because the plugin is being disabled.
+    pub(super) deadline: Deadline,
+    /// After which no further file is read for names, for the same reason.
+    pub(super) names_until: Deadline,
     pub(super) wake: Condvar,
     pub(super) statistics: Arc<stats::Service>,
     pub(super) ticks: TickWindows,

@@ -23,6 +23,8 @@ pub(super) struct Unsaved {
     pub(super) kind: PastKind,
     /// Frames that were folded because the profile was too large.
     pub(super) folded: u64,
+    /// Whether there was time to look all names up.
+    pub(super) is_named: bool,
     /// What is kept on disk of its session until it is safe. Given up with the profile it stays, for the next start.
     pub(super) journal: Option<Box<Journal>>,
 }

@@ -131,7 +131,7 @@ fn next(shared: &Shared) -> Wake {
             if state.shutting_down {
                 return Wake::BackgroundShutDown;
             }
-            if std::mem::take(&mut state.has_failed) || recording.has_failed() {
+            if std::mem::take(&mut state.has_failed) || recording.has_failed() || shared.journaling.has_failed() {
                 return Wake::BackgroundFailed;
             }
             if recording.is_displaced() {
@@ -184,18 +184,13 @@ fn start(shared: &Shared, request: StartRequest) {
         return;
     };
     background::end(shared);
-    let feed = shared
-        .journaling
-        .begin(&request, server_thread, &shared.environment.lock().clone());
-    match Recording::begin(
-        request,
+    let feed = shared.journaling.begin(
+        &request,
         Purpose::Asked,
         server_thread,
-        &shared.settings,
-        &shared.watch,
-        &shared.statistics,
-        feed,
-    ) {
+        &shared.environment.lock().clone(),
+    );
+    match Recording::begin(shared, request, Purpose::Asked, server_thread, feed) {
         Ok(recording) => {
             shared.ticks.begin(recording.clock(), recording.retention());
             shared.world.begin(recording.clock(), recording.retention());
@@ -252,7 +247,15 @@ fn make(shared: &Shared, request: &StopRequest, recorded: Recorded, windows: Win
     let environment = shared.environment.lock().clone();
     let server = inquiry.end(shared);
     let comment = request.comment.clone();
-    let made = report::make(recorded, windows, &environment, server, &shared.settings, comment);
+    let made = report::make(
+        recorded,
+        windows,
+        &environment,
+        server,
+        &shared.settings,
+        comment,
+        &shared.names_until,
+    );
     if made.folded > 0 {
         shared.send(by, Notice::Folded { frames: made.folded });
     }
@@ -420,7 +423,15 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Option<Notice
         match report::save(&shared.folder, next, Kind::Asked, &shared.settings) {
             Ok(mut saved) => {
                 remember(shared, by, &saved.profile, ProfilePlace::File(saved.place()));
-                saved.profile.discard_journal();
+                if saved.profile.is_named {
+                    saved.profile.discard_journal();
+                } else if saved.profile.journal.take().is_some() {
+                    // What was kept of it stays for the next start, which has the time.
+                    shared.send(by, Notice::Unnamed);
+                }
+                if let Some(removal) = saved.removal() {
+                    shared.send(by, removal);
+                }
                 if let Some(before) = last.replace(saved.notice(&shared.settings.viewer)) {
                     shared.send(by, before);
                 }

@@ -8,6 +8,9 @@ pub enum SymbolError {
     /// The module was never a file.
     #[error("it is not a file")]
     NoFile,
+    /// There was no time for it.
+    #[error("it was not read, because the plugin was being disabled")]
+    NoTime,
     /// The file cannot be opened or read.
     #[error("its file cannot be read: {0}")]
     Unreadable(#[from] io::Error),

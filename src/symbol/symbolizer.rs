@@ -11,7 +11,7 @@ use super::error::SymbolError;
 use super::read::{Named, read_module};
 use crate::limits::SYMBOL_THREADS;
 use crate::model::{BuildId, Module, ModuleId};
-use crate::sys::thread;
+use crate::sys::{Deadline, thread};
 
 /// Where systems keep debug files of their packages.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -25,6 +25,8 @@ pub struct Symbolizer {
     demangled: HashMap<(ModuleId, usize), String>,
     problems: Vec<(ModuleId, SymbolError)>,
     debug_root: PathBuf,
+    /// After which no further file is read.
+    deadline: Deadline,
 }
 
 impl Default for Symbolizer {
@@ -47,7 +49,15 @@ impl Symbolizer {
             demangled: HashMap::new(),
             problems: Vec::new(),
             debug_root: debug_root.to_owned(),
+            deadline: Deadline::default(),
         }
+    }
+
+    /// The same, reading no further file once this has passed: functions in those have no names then.
+    #[must_use]
+    pub fn until(mut self, deadline: Deadline) -> Self {
+        self.deadline = deadline;
+        self
     }
 
     /// The full name of the function at `rva` (see [`crate::model::NativeFrame::rva`]), demangled, without parameters; `None` when no
@@ -78,6 +88,13 @@ impl Symbolizer {
             .map(|(_, error)| error)
     }
 
+    /// Whether the deadline has left a module without its names.
+    pub fn ran_out_of_time(&self) -> bool {
+        self.problems
+            .iter()
+            .any(|(_, error)| matches!(error, SymbolError::NoTime))
+    }
+
     /// Reads the files of all these modules, several at a time. What is not read here is read when it is asked for.
     pub fn prepare(&mut self, modules: &[Arc<Module>]) {
         // The server needs a processor for itself.
@@ -99,11 +116,12 @@ impl Symbolizer {
         let done = Arc::new(Mutex::new(Vec::new()));
         let start = |_| {
             let (todo, done, debug_root) = (Arc::clone(&todo), Arc::clone(&done), self.debug_root.clone());
+            let deadline = self.deadline.clone();
             let work = move || {
                 loop {
                     let next = todo.lock().pop();
                     let Some(module) = next else { break };
-                    let read = read_module(&module, &debug_root);
+                    let read = read_in_time(&module, &debug_root, &deadline);
                     done.lock().push((module, read));
                 }
             };
@@ -130,7 +148,7 @@ impl Symbolizer {
                 self.modules.insert(module.id, Arc::clone(&named));
                 named
             }
-            None => self.keep(module, read_module(module, &self.debug_root)),
+            None => self.keep(module, read_in_time(module, &self.debug_root, &self.deadline)),
         }
     }
 
@@ -144,6 +162,13 @@ impl Symbolizer {
             self.builds.insert(id.clone(), Arc::clone(&named));
         }
         named
+    }
+}
+
+fn read_in_time(module: &Module, debug_root: &Path, deadline: &Deadline) -> Result<Named, SymbolError> {
+    match deadline.is_over() {
+        true => Err(SymbolError::NoTime),
+        false => read_module(module, debug_root),
     }
 }
 

@@ -465,3 +465,22 @@ fn this_programs_own_functions_are_found() {
     let name = Symbolizer::new().resolve(&module, address - base).unwrap();
     assert_eq!(name, "endstone_spark::symbol::demangle::demangle");
 }
+
+#[test]
+fn no_file_is_read_after_the_deadline() {
+    let deadline = Deadline::default();
+    let library = library(&["-Wl,--build-id"]);
+    let module = library.module();
+    let (start, _) = function(&library, "entry");
+    let mut symbolizer = Symbolizer::new().until(deadline.clone());
+    assert!(symbolizer.resolve(&module, start).is_some());
+    assert!(!symbolizer.ran_out_of_time());
+    deadline.set_in(std::time::Duration::ZERO);
+    // What was read before is known.
+    assert!(symbolizer.resolve(&module, start).is_some());
+    assert!(!symbolizer.ran_out_of_time());
+    let mut late = Symbolizer::new().until(deadline);
+    assert_eq!(late.resolve(&module, start), None);
+    assert!(late.ran_out_of_time());
+    assert!(matches!(late.problem(&module), Some(SymbolError::NoTime)));
+}

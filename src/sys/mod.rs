@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+mod deadline;
 pub mod errno;
 pub mod fault;
 pub mod fork;
@@ -17,6 +18,7 @@ pub mod sleep;
 pub mod task;
 pub mod thread;
 
+pub use deadline::Deadline;
 pub use machine::{Machine, process_uptime_millis, system_name};
 pub use private_dir::{FileEntry, PrivateDir, PrivateDirError};
 pub use record_lock::{LockError, RecordLock};

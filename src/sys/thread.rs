@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::deadline::Deadline;
 use super::task;
 use crate::model::Tid;
 
@@ -216,6 +217,16 @@ impl Worker {
     }
 }
 
+impl Worker {
+    /// As [`Worker::join_timeout`], but not after the deadline, which may be set meanwhile.
+    pub fn join_until(self, limit: Duration, deadline: &Deadline) -> bool {
+        deadline.wait_while(&self.shared.signal, &mut self.shared.ended.lock(), limit, |ended| {
+            !*ended
+        });
+        self.join_timeout(Duration::ZERO)
+    }
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         if !self.joined {
@@ -296,5 +307,21 @@ mod tests {
         .unwrap();
         assert!(!worker.join_timeout(Duration::from_millis(1)));
         drop(release);
+    }
+
+    #[test]
+    fn a_deadline_that_is_set_meanwhile_ends_the_wait() {
+        let (release, released) = mpsc::channel::<()>();
+        let deadline = Deadline::default();
+        let setter = deadline.clone();
+        let worker = spawn("spark-waits", move || {
+            setter.set_in(Duration::ZERO);
+            let _ = released.recv();
+        })
+        .unwrap();
+        assert!(!worker.join_until(Duration::from_secs(3_600), &deadline));
+        drop(release);
+        let brief = spawn("spark-brief", || ()).unwrap();
+        assert!(brief.join_until(Duration::from_secs(3_600), &Deadline::default()));
     }
 }

@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use harness::Server;
+
 use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, start, stop};
 
 #[test]
@@ -194,4 +196,42 @@ fn callbacks_that_others_replace_during_a_session_are_noticed_and_told() {
     assert_sound(&profile);
     let said = &profile.extra("Python attribution").unwrap()["state"];
     assert_eq!(said, "degraded");
+}
+
+#[test]
+fn on_another_thread_than_its_own_the_server_is_asked_for_the_length_of_a_tick_alone() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    // The stand-in ends at once when the profiler calls anything else elsewhere, here and in all other tests.
+    let mut server = lab
+        .server(&python)
+        .arg("--world")
+        .arg("chunks=4")
+        .start_ready()
+        .unwrap();
+    let elsewhere = |server: &mut Server| {
+        let said = server.ask("!elsewhere", "!elsewhere").unwrap();
+        said.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    start(&mut server, "--only-ticks-over 1");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    assert!(elsewhere(&mut server) > 0);
+    stop(&mut server);
+    elsewhere(&mut server);
+    for command in [
+        "spark health --upload",
+        "spark tps",
+        "spark ping",
+        "spark profiler info",
+    ] {
+        server.command(command).unwrap();
+    }
+    start(&mut server, "--thread *");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    stop(&mut server);
+    let mark = server.command("!reload-plugins").unwrap();
+    server.wait_for_since(mark, "!reload-plugins done", ANSWER).unwrap();
+    assert_eq!(elsewhere(&mut server), 0);
+    server.stop_cleanly().unwrap();
 }

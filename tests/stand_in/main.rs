@@ -9,6 +9,7 @@ mod command_lines;
 mod commands;
 mod console;
 mod cycles;
+mod disabling;
 mod faults;
 mod greenlets;
 #[path = "../journal/independent.rs"]
@@ -20,13 +21,16 @@ mod players;
 mod privacy;
 mod profiles;
 mod pythons;
+mod real_server_check;
 mod recovery;
 mod roots;
+mod shutdown;
 mod slow_ticks;
 mod sources;
 mod stalls;
 mod statistics;
 mod threads;
+mod unwinding;
 mod uploads;
 mod world;
 #[path = "../host/src/world_plan.rs"]

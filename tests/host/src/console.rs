@@ -5,6 +5,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::own_python;
+use crate::say::say;
+
+/// Executed by the main thread.
+const FINALISE: &str = "!finalise";
+
 /// The queue between the main thread, which reads, and the server thread, which executes.
 #[derive(Debug)]
 pub struct Console {
@@ -42,6 +48,11 @@ impl Console {
     }
 
     fn push(&self, line: String) {
+        if line == FINALISE {
+            // Python ends where it was started, and the server thread goes on meanwhile.
+            say(&format!("{FINALISE} {}", own_python::finalise()));
+            return;
+        }
         self.lines
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

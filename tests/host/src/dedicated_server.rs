@@ -31,6 +31,7 @@ use crate::image;
 use crate::level::{self, Level};
 use crate::options::Options;
 use crate::orders::Orders;
+use crate::own_python;
 use crate::runtime::{Runtime, symbol};
 use crate::say::say;
 use crate::server_instance::ServerInstance;
@@ -56,8 +57,12 @@ static CONTEXT: OnceLock<Context> = OnceLock::new();
 
 /// Runs the server to its end on the calling thread, through Endstone's detour if there is to be Python. Returns the exit code.
 pub fn run(context: Context) -> i32 {
-    let python = context.options.python;
+    let (python, own_python) = (context.options.python, context.options.own_python);
     if CONTEXT.set(context).is_err() {
+        return 1;
+    }
+    if own_python && let Err(reason) = own_python::start() {
+        say(reason);
         return 1;
     }
     // The real DedicatedServer holds the console reader at +0x50, which only `setLevel` asks for.

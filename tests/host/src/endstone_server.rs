@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Server, ServerSlots, Slot};
+use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Plugin, Server, ServerSlots, Slot};
 
+use crate::callers::{self, SERVER_SLOTS};
 use crate::command_map;
 use crate::error::HostError;
 use crate::event::EventMaker;
@@ -15,8 +16,7 @@ use crate::world::World;
 
 /// Byte offset of `command_map_` in EndstoneServer 0.11.14.
 const COMMAND_MAP: usize = 104;
-/// Virtual functions of `Server`, and the words before the first one (offset to top, type information).
-const SERVER_SLOTS: usize = 48;
+/// Words of a vtable before the first function (offset to top, type information).
 const VTABLE_HEAD: usize = 2;
 /// `Server`'s functions that the plugin does not use: what they would ask of a network or a level is answered here.
 const GET_MAX_PLAYERS: usize = 15;
@@ -94,6 +94,14 @@ impl EndstoneServer {
 
     fn console(&self) -> Option<CommandSender<'_>> {
         self.borrow().and_then(Server::console)
+    }
+
+    /// The plugin of this name.
+    pub fn plugin(&self, name: &str) -> Option<Plugin<'_>> {
+        let plugins = self.borrow().and_then(Server::plugin_manager)?.plugins();
+        plugins
+            .into_iter()
+            .find(|plugin| plugin.description().is_some_and(|about| about.name.to_text() == name))
     }
 
     /// Enables the plugins that want to start after the world, and registers all commands and permissions.
@@ -184,6 +192,7 @@ unsafe fn overlay_vtable(server: *mut c_void) {
     for (index, answer) in answers {
         vtable[VTABLE_HEAD + index] = answer;
     }
+    callers::guard(&mut vtable[VTABLE_HEAD..]);
     // SAFETY: the copy is leaked, so the pointer stays valid; the destructor sets its own vtable again.
     unsafe { *place = Box::leak(vtable)[VTABLE_HEAD..].as_ptr() }
 }

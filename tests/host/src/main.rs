@@ -35,11 +35,12 @@
 //! There is no world: Endstone's `setLevel` does not run, so there is no level and there are no metrics, and the one player who can come is made here
 //! ([`senders`]). With `--world` plugins find a world, and players, that are faked behind Endstone's own interfaces ([`world`]); Endstone itself does not know
 //! of it. Bedrock's command parser is replaced by [`command_map`] and [`usage`]. The crash handler is off. Everything else, the order of the shutdown included, is Endstone's
-//! own code; Python is not finalised at the end, as in the real server.
+//! own code; Python is not finalised at the end, as in the real server. With `--own-python` there is a Python that Endstone does not know of and that `!finalise` ends.
 //!
 //! What it prints itself starts with `[stand-in]`; `[stand-in] ready` comes after the first ticks. Exit code 0 after `stop`, SIGINT,
 //! SIGTERM, a plugin's `server.shutdown()` or the end of the input; 1 when the server failed, 2 for bad options.
 
+mod callers;
 mod command_map;
 mod console;
 mod dedicated_server;
@@ -52,6 +53,7 @@ mod load;
 mod no_loader;
 mod options;
 mod orders;
+mod own_python;
 mod pattern;
 mod probes;
 mod runtime;
@@ -64,6 +66,7 @@ mod steady;
 #[allow(dead_code)]
 #[path = "../../harness/src/abi/types.rs"]
 mod types;
+mod unwinding;
 mod usage;
 mod vtables;
 mod world;

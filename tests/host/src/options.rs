@@ -13,6 +13,7 @@ A stand-in for the Bedrock Dedicated Server that runs Endstone's released runtim
   --load SPEC      native work in percent of a tick, such as entities=30,redstone=20,chunks=10 (the default)
   --world SPEC     a world to look at, such as chunks=64,entities=40,players=2 (the default; without --world there is none)
   --no-python      neither start Python nor load Python plugins
+  --own-python     the same, with a Python that Endstone does not know of
   --help           this text
 On the console: plugins' commands, stop, and what tests ask
   !ticks N         later lines wait until N more ticks have run
@@ -28,8 +29,12 @@ On the console: plugins' commands, stop, and what tests ask
   !world           chunks made and deleted, calls of the world's functions
   !threads         the names of all threads
   !tools           the sys.monitoring tools in use
+  !throw N         the Nth message to the player from now on is answered with a C++ exception
+  !end-a-thread P  a thread that ends (pthread_exit) inside the command of the plugin P
   !python EXPR     the value of a Python expression
-  !reload-plugins  what /reload does";
+  !elsewhere       calls of the profiler to the server on other threads since this was asked last
+  !reload-plugins  what /reload does
+  !finalise        ends the Python of --own-python at once";
 
 const TICK_MS: std::ops::RangeInclusive<u64> = 5..=1000;
 
@@ -39,6 +44,7 @@ pub struct Options {
     pub tick_ms: u64,
     pub load: Load,
     pub python: bool,
+    pub own_python: bool,
     pub world: Option<WorldPlan>,
 }
 
@@ -55,6 +61,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Str
         tick_ms: 50,
         load: Load::default(),
         python: true,
+        own_python: false,
         world: None,
     };
     let mut arguments = arguments.into_iter();
@@ -63,6 +70,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Str
         match argument.as_str() {
             "--help" | "-h" => return Ok(Request::Help),
             "--no-python" => options.python = false,
+            "--own-python" => (options.python, options.own_python) = (false, true),
             "--world" => options.world = Some(value("--world")?.parse()?),
             "--load" => options.load = value("--load")?.parse()?,
             "--tick-ms" => {
@@ -113,6 +121,7 @@ mod tests {
         };
         assert_eq!(options.folder, Some(PathBuf::from("srv")));
         assert_eq!((options.tick_ms, options.python), (20, false));
+        assert!(!options.own_python);
         assert_eq!(options.world.map(|plan| plan.chunks), Some(3));
         assert_eq!(
             options.load,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::callers;
 use crate::console::Console;
 use crate::endstone_server::EndstoneServer;
 use crate::level::{self, Level};
@@ -11,6 +12,7 @@ use crate::probes;
 use crate::say::say;
 use crate::senders;
 use crate::signals::Signals;
+use crate::unwinding;
 use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
@@ -81,6 +83,7 @@ impl Orders {
         match (name, argument.trim().parse::<u64>()) {
             ("sigprof", _) => say(&format!("!sigprof {}", probes::sigprof())),
             ("tasks", _) => say(&format!("!tasks {}", level.tasks.take())),
+            ("elsewhere", _) => say(&format!("!elsewhere {}", callers::take_elsewhere())),
             ("world", _) => say(&format!("!world {}", World::figures())),
             ("threads", _) => say(&format!("!threads {}", probes::threads().join(" | "))),
             ("shares", _) => say(&format!("!shares {}", level.take_shares())),
@@ -89,6 +92,8 @@ impl Orders {
             ("join", _) => senders::join(argument),
             ("leave", _) => senders::leave(),
             ("as", _) => self.run_as(argument),
+            ("throw", Ok(count)) => unwinding::throw_at(count),
+            ("end-a-thread", _) => self.end_a_thread(argument),
             ("steps", Ok(count)) => {
                 level.steady.steps = count;
                 say(&format!("!steps {count}"));
@@ -120,8 +125,16 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE and !reload-plugins"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !elsewhere, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !throw N, !end-a-thread PLUGIN, !reload-plugins and !finalise"
             )),
+        }
+    }
+
+    /// A thread that ends inside the plugin of this name.
+    fn end_a_thread(&self, name: &str) {
+        match self.server.plugin(name) {
+            Some(plugin) => unwinding::end_a_thread_inside(plugin),
+            None => say(&format!("!end-a-thread {name}: no such plugin")),
         }
     }
 

@@ -58,9 +58,6 @@ pub fn python(expression: &str) -> String {
     evaluate(expression).unwrap_or_else(|reason| reason.to_owned())
 }
 
-type Object = *mut c_void;
-const EVAL_INPUT: c_int = 258;
-
 /// Looks up a function of libpython, which is not linked.
 macro_rules! python_function {
     ($name:literal, fn($($type:ty),*) $(-> $result:ty)?) => {{
@@ -71,6 +68,10 @@ macro_rules! python_function {
         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(address)
     }};
 }
+pub(crate) use python_function;
+
+type Object = *mut c_void;
+const EVAL_INPUT: c_int = 258;
 
 fn evaluate(expression: &str) -> Result<String, &'static str> {
     let code = CString::new(format!("str({expression})")).map_err(|_| "the expression holds a zero byte")?;

@@ -266,9 +266,14 @@ fn list(pointers: &[*mut c_void]) -> List {
     pointers.iter().copied().collect()
 }
 
+/// Whether the calling thread is the server thread.
+pub fn is_server_thread() -> bool {
+    IS_SERVER_THREAD.get()
+}
+
 /// Begins every function of the world.
 fn arrive() {
-    if !IS_SERVER_THREAD.get() {
+    if !is_server_thread() {
         say("the world was asked on a thread that is not the server's");
         std::process::abort()
     }
