@@ -42,7 +42,7 @@ fn what_a_sample_costs() {
             flush(&mut feed, &modules);
             own += cpu(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(given);
             making += given.saturating_sub(before);
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_micros(200 + 20 * samples as u64));
         }
         let this = cpu(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(begun);
         drop(feed);
