@@ -1,11 +1,11 @@
 //! The plugin's size, how long a server takes to load it, and a session to begin: `./dev bench start`, or `cargo bench --bench start` after `./dev build`. With SPARK_BENCH_JSON=FILE it
 //! writes the same as JSON. Nothing is asserted, for machines differ.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use harness::{Lab, Mark, Python, Record, Result, Server, Spread};
+use harness::{Error, Lab, Mark, Python, Record, Result, Server, Spread};
 
 /// Servers started with and without the plugin, in turns.
 const STARTS: usize = 9;
@@ -22,9 +22,12 @@ fn millis(server: &Server, says: &str) -> f64 {
 }
 
 /// What the stand-in took to load its plugins, and to enable them. Without Python plugins and Python's loader, ours is the only one.
-fn started(lab: &Lab, python: &Python, profiler: bool) -> Result<(f64, f64)> {
-    let server = lab.server(python).arg("--load").arg("none").arg("--no-python");
-    let server = if profiler { server } else { server.without_profiler() };
+fn started(lab: &Lab, python: &Python, plugin: Option<&Path>) -> Result<(f64, f64)> {
+    let server = lab.server(python).without_profiler();
+    let mut server = server.arg("--load").arg("none").arg("--no-python");
+    if let Some(plugin) = plugin {
+        server = server.plugin(plugin);
+    }
     let server = server.start_ready()?;
     let took = (
         millis(&server, "plugins loaded in"),
@@ -55,13 +58,21 @@ fn sessions(lab: &Lab, python: &Python) -> Result<Vec<f64>> {
     Ok(times)
 }
 
-/// Megabytes of the plugin as an owner may install it.
-fn stripped(plugin: &Path, folder: &Path) -> f64 {
-    let copy = folder.join("stripped.so");
+/// The plugin as an owner installs it. Endstone copies a plugin before it loads it, so debug information costs time.
+fn stripped(plugin: &Path, folder: &Path) -> Result<PathBuf> {
+    let file_error = |source| Error::File {
+        action: "make",
+        path: folder.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(file_error)?;
+    let copy = folder.join("endstone_spark.so");
     let status = Command::new("strip").arg("-o").arg(&copy).arg(plugin).status();
-    let size = status.ok().and_then(|_| Some(std::fs::metadata(&copy).ok()?.len()));
-    let _ = std::fs::remove_file(&copy);
-    size.map_or(f64::NAN, |size| size as f64 / 1e6)
+    match status {
+        Ok(status) if status.success() => Ok(copy),
+        Ok(status) => Err(Error::Missing(format!("strip failed: {status}"))),
+        Err(error) => Err(Error::Missing(format!("strip cannot be run: {error}"))),
+    }
 }
 
 fn main() -> Result<()> {
@@ -74,12 +85,13 @@ fn main() -> Result<()> {
         harness::machine(),
         python.full_version
     );
-    let size = stripped(&lab.plugin()?, lab.target());
+    let plugin = stripped(&lab.plugin()?, &lab.target().join("bench-start"))?;
+    let size = std::fs::metadata(&plugin).map_or(f64::NAN, |file| file.len() as f64 / 1e6);
     println!("| the plugin without debug information | {size:.2} MB |");
     record.put("plugin, stripped, MB", size)?;
     let (mut loading, mut enabling) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
-        let (without, with) = (started(&lab, &python, false)?, started(&lab, &python, true)?);
+        let (without, with) = (started(&lab, &python, None)?, started(&lab, &python, Some(&plugin))?);
         loading.push(with.0 - without.0);
         enabling.push(with.1 - without.1);
     }

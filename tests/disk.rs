@@ -151,6 +151,53 @@ fn a_full_disk_is_told() {
     saved_at_last(&mut server);
 }
 
+/// A session whose journal finds no room goes on, says so once, and is saved elsewhere.
+fn goes_on_without_a_journal(server: &mut Server, reason: &str) {
+    const TOLD: &str = "A crash of the server would lose this session: ";
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !server.has_said(TOLD) {
+        server.tick();
+        assert!(std::time::Instant::now() < end, "{:#?}", server.said);
+    }
+    for _ in 0..100 {
+        server.tick();
+    }
+    let before = server.service.info().running.unwrap().samples;
+    while server.service.info().running.unwrap().samples <= before {
+        server.tick();
+        assert!(std::time::Instant::now() < end, "no more samples after {before}");
+    }
+    server.stop(Destination::File).unwrap();
+    server.until(|notice| matches!(notice, Notice::Saved { .. }));
+    server.settle();
+    assert_eq!(server.files().len(), 1);
+    let told: Vec<&String> = server.said.iter().filter(|line| line.contains(TOLD)).collect();
+    assert!(told.len() == 1 && told[0].contains(reason), "{told:?}");
+}
+
+fn journal_bytes(server: &Server) -> u64 {
+    let files = harness::journal_files(server.folder.path()).unwrap();
+    files.iter().map(|file| std::fs::metadata(file).unwrap().len()).sum()
+}
+
+#[test]
+fn a_disk_that_is_too_full_for_a_journal_costs_the_journal_alone() {
+    let mut server = Server::new(NOBODY);
+    let recovery = server.folder.path().join("plugins/spark/recovery");
+    let Some(disk) = Mounted::new(&recovery, "size=16m,mode=700") else {
+        return;
+    };
+    server.start();
+    while journal_bytes(&server) == 0 {
+        server.tick();
+    }
+    // It fills up while the session runs: down to the last page.
+    let mut ballast = std::fs::File::create(recovery.join("ballast")).unwrap();
+    while std::io::Write::write(&mut ballast, &[0; 4096]).is_ok() {}
+    goes_on_without_a_journal(&mut server, "the disk is full");
+    drop(disk);
+}
+
 #[test]
 fn a_disk_that_is_mounted_read_only_is_told() {
     let mut server = Server::new(NOBODY);

@@ -6,10 +6,12 @@ mod independent;
 mod ticking;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use endstone_spark::export::pb::SamplerData;
 use endstone_spark::limits;
-use endstone_spark::session::{Control, Destination, Notice, Requester};
+use endstone_spark::session::{Control, Destination, Notice, Requester, StartRequest, TickSample};
+use endstone_spark::sys::{clock, thread};
 use harness::journal_files;
 use ticking::Server;
 
@@ -62,7 +64,12 @@ fn start_with(name: &str, content: &[u8]) -> Server {
 
 fn until_done(server: &mut Server) -> Notice {
     server.service.recover();
-    server.until(|notice| matches!(notice, Notice::Recovered { .. } | Notice::NotRecovered(_)))
+    server.until(|notice| {
+        matches!(
+            notice,
+            Notice::Recovered { .. } | Notice::NotRecovered(_) | Notice::NoRecovery(_)
+        )
+    })
 }
 
 fn until_said(server: &mut Server, text: &str) {
@@ -254,11 +261,117 @@ fn a_journal_that_ended_the_server_at_each_start_is_set_aside() {
     std::fs::write(&attempts, format!("{session} {}\n", limits::RECOVERY_ATTEMPTS)).unwrap();
     let told = until_done(&mut server);
     assert!(
-        matches!(&told, Notice::NotRecovered(why) if why.contains("each time")),
+        matches!(&told, Notice::NotRecovered(why) if why.contains("each of the last 3 times")),
         "{told:?}"
     );
     until_gone(&mut server);
     assert_eq!(set_aside(server.folder.path()), 1);
+    // What the message says to do.
+    let aside = name.replace(".journal", ".unreadable");
+    assert!(
+        server.has_said(&format!(
+            "as {aside}. To have it tried again, name it .journal instead of .unreadable and restart the server"
+        )),
+        "{:?}",
+        server.said
+    );
+    std::fs::rename(
+        recovery(server.folder.path()).join(&aside),
+        recovery(server.folder.path()).join(&name),
+    )
+    .unwrap();
+    let told = until_done(&mut server);
+    assert!(matches!(told, Notice::Recovered { .. }), "{told:?}");
+    server.service.shutdown();
+}
+
+#[test]
+fn crash_after_crash_the_newest_recovered_profiles_are_kept_and_the_others_named_as_they_go() {
+    let (name, whole) = crash();
+    let mut folder = tempfile::tempdir().unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    let most = limits::RECOVERED_PROFILES;
+    for round in 1..=most + 3 {
+        // The same journal each time: the same second, which is what names are made of.
+        std::fs::create_dir_all(recovery(folder.path())).unwrap();
+        std::fs::write(recovery(folder.path()).join(&name), &whole).unwrap();
+        let mut server = Server::in_folder(NOBODY, folder);
+        server.service.recover();
+        let told = server.until(|notice| matches!(notice, Notice::Recovered { .. }));
+        let Notice::Recovered { path, .. } = told else {
+            panic!("{told:?}")
+        };
+        assert!(seen.insert(path.clone()), "{path:?} is used again");
+        if round > most {
+            until_said(
+                &mut server,
+                "Removed from plugins/spark/profiles to make room: recovered_",
+            );
+        }
+        until_gone(&mut server);
+        assert_eq!(server.has_said("to make room"), round > most, "round {round}");
+        assert_eq!(server.files().len(), round.min(most));
+        assert!(path.exists());
+        server.service.shutdown();
+        folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
+    }
+}
+
+#[test]
+fn a_session_that_wanted_slow_ticks_only_is_recovered_with_those() {
+    let mut server = Server::new(NOBODY);
+    let request = StartRequest {
+        only_ticks_over_millis: Some(100),
+        ..StartRequest::new(1_000, Requester::Console)
+    };
+    server.service.start(request).unwrap();
+    server.until(|notice| matches!(notice, Notice::Started { .. }));
+    let slow = [150.0, 90.0, 400.0];
+    let tick = |server: &Server, millis: f32| {
+        server.service.on_tick(TickSample {
+            at: clock::monotonic(),
+            tid: thread::current_tid(),
+            mspt: millis,
+        });
+    };
+    for _ in 0..20 {
+        server.tick();
+    }
+    for millis in slow {
+        // The tick that begins now lasts that long, which the next one tells.
+        tick(&server, 1.0);
+        let end = Instant::now() + Duration::from_micros((millis * 1_000.0) as u64);
+        while Instant::now() < end {
+            std::hint::spin_loop();
+        }
+        tick(&server, millis);
+        for _ in 0..20 {
+            server.tick();
+        }
+    }
+    // Until it is on the disk.
+    let file = journal_files(server.folder.path()).unwrap().remove(0);
+    let ticks = independent::count(&std::fs::read(&file).unwrap()).ticks;
+    while independent::count(&std::fs::read(&file).unwrap()).ticks < ticks + 20 {
+        server.tick();
+    }
+    let (name, copy) = (
+        file.file_name().unwrap().to_str().unwrap().to_owned(),
+        std::fs::read(&file).unwrap(),
+    );
+    server.service.cancel(&Requester::Console).unwrap();
+    server.until(|notice| matches!(notice, Notice::Cancelled));
+    server.settle();
+    drop(server);
+    let mut server = start_with(&name, &copy);
+    let told = until_done(&mut server);
+    assert!(matches!(told, Notice::Recovered { .. }), "{told:?}");
+    assert!(server.has_said("Ticks over 100 ms: 2 of "), "{:?}", server.said);
+    let profile = server.files().remove(0);
+    assert_eq!(figure(&profile, "Slow ticks", "ticks kept"), 2);
+    assert_eq!(figure(&profile, "Slow ticks", "longest tick, microseconds"), 400_000);
+    let millis: f64 = profile.threads.iter().flat_map(|thread| &thread.times).sum();
+    assert!((millis - 550.0).abs() < 60.0, "{millis}");
     server.service.shutdown();
 }
 
@@ -311,8 +424,9 @@ fn a_second_server_in_the_folder_is_kept_out_and_profiles_without_a_journal() {
     let mut server = start_with(&name, &whole);
     let other = Other::locking(&recovery(server.folder.path()).join("lock"));
     let told = until_done(&mut server);
+    // Nothing is lost: what is there may be that server's.
     assert!(
-        matches!(&told, Notice::NotRecovered(why) if why.contains("another server")),
+        matches!(&told, Notice::NoRecovery(why) if why.contains("another server")),
         "{told:?}"
     );
     server.start();

@@ -33,7 +33,7 @@ impl Load {
         }
     }
 
-    /// What is measured on it.
+    /// What is measured on it: lost steps tell what signals cost, where there are steps.
     pub fn modes(self) -> Vec<Mode> {
         let mut modes = vec![
             Mode::Ours(4),
@@ -43,13 +43,11 @@ impl Load {
             Mode::Ours(1),
             Mode::PySpy(1000),
         ];
-        modes.insert(
-            1,
-            match self {
-                Load::Native => Mode::OursApart(4),
-                Load::Python | Load::Mixed => Mode::Empty,
-            },
-        );
+        match self {
+            Load::Native => modes.extend([Mode::Signals(4), Mode::OursApart(4)]),
+            Load::Mixed => modes.extend([Mode::Signals(4), Mode::Empty]),
+            Load::Python => modes.push(Mode::Empty),
+        }
         modes
     }
 

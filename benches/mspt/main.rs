@@ -1,8 +1,8 @@
 //! What a profiler costs a server: how long its ticks take, and what processor time, without one, with ours at 10, 4 and 1 ms, and with py-spy at 100, 250 and 1000
 //! samples a second, on three loads of a fixed amount of work (see `row.rs` for how it is taken).
 //!
-//! `./dev bench mspt`, or `cargo bench --bench mspt [-- [more] [rounds=N] [native] [python] [mixed]]`: `more` adds to the rounds that earlier runs have left in the JSON file
-//! (SPARK_BENCH_JSON), so that a busy machine can be used piece by piece. Nothing is asserted, for machines differ.
+//! `./dev bench mspt`, or `cargo bench --bench mspt [-- [more] [aims] [rounds=N] [native] [python] [mixed]]`: `more` adds to the rounds that earlier runs have left in the JSON
+//! file (SPARK_BENCH_JSON), so that a busy machine can be used piece by piece; `aims` measures only what the aims speak of. Nothing is asserted, for machines differ.
 
 mod load;
 mod mode;
@@ -20,10 +20,10 @@ fn measure(
     server: &mut Server,
     tools: &Tools,
     load: Load,
+    modes: &[Mode],
     rounds: usize,
     (table, record): (&mut Table, &mut Record),
 ) -> Result<()> {
-    let modes = load.modes();
     let mut before = Mode::Alone.measure(server, tools)?;
     for round in 0..rounds {
         for turn in 0..modes.len() {
@@ -70,11 +70,16 @@ fn main() -> Result<()> {
     println!("{}, CPython {}, {py_spy}\n", harness::machine(), python.full_version);
     record.put("versions", [format!("CPython {}", python.full_version), py_spy])?;
     for load in loads {
+        let mut modes = load.modes();
+        if words.iter().any(|word| word == "aims") {
+            modes.retain(|mode| mode.has_aim());
+        }
         let mut server = load.server(&lab, &python)?;
         measure(
             &mut server,
             &tools,
             load,
+            &modes,
             rounds.unwrap_or(ROUNDS),
             (&mut table, &mut record),
         )?;

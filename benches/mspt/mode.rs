@@ -28,6 +28,8 @@ pub enum Mode {
     PySpy(u32),
     /// Monitoring callbacks in C that do nothing.
     Empty,
+    /// Every so many milliseconds a signal with a handler that does nothing, and no profiler: what is the machine's own price.
+    Signals(u32),
 }
 
 /// Binds threads to these processors.
@@ -53,7 +55,13 @@ impl Mode {
             Mode::OursApart(millis) => format!("ours, {millis} ms, on other processors than the server thread"),
             Mode::PySpy(rate) => format!("py-spy --native, {rate} a second"),
             Mode::Empty => "empty callbacks".to_owned(),
+            Mode::Signals(millis) => format!("empty signal handler, {millis} ms"),
         }
+    }
+
+    /// Whether what this costs decides if an aim is met.
+    pub fn has_aim(self) -> bool {
+        matches!(self, Mode::Ours(4) | Mode::PySpy(250) | Mode::Empty | Mode::Signals(4))
     }
 
     pub fn measure(self, server: &mut Server, tools: &Tools) -> Result<Slice> {
@@ -86,6 +94,13 @@ impl Mode {
                 server.run_for(BEGINNING)?;
                 let slice = Meter::measure(server, Some(attached.pid()), TIME)?;
                 attached.finish()?;
+                Ok(slice)
+            }
+            Mode::Signals(millis) => {
+                server.ask(&format!("!signals {}", millis * 1_000), "!signals")?;
+                server.run_for(BEGINNING)?;
+                let slice = Meter::measure(server, None, TIME)?;
+                server.ask("!signals 0", "!signals 0")?;
                 Ok(slice)
             }
             Mode::Empty => {

@@ -211,6 +211,9 @@ pub fn answer_notice(notice: &Notice) -> Line {
         Notice::Cancelled => Line::new().text("The profiler has stopped; nothing was saved."),
         Notice::TimedOut => Line::new().text("The profiler's time is up."),
         Notice::Stopped(why) => Line::new().bad(format!("The profiler has stopped: {}.", reason(why))),
+        Notice::StatisticsStopped => Line::new().bad(
+            "Processor, memory, disk and network are no longer measured: an internal error of the profiler; the server is not affected. Please report it with the text on the server's error output.",
+        ),
         Notice::BackgroundStopped(why) => {
             Line::new().bad(format!("The background profiler is off: {}.", reason(why)))
         }

@@ -76,6 +76,7 @@ struct State {
     /// In all of them.
     frames: usize,
     closed: bool,
+    abandoned: bool,
 }
 
 /// See the module's text.
@@ -125,8 +126,15 @@ impl Queue {
     pub(super) fn abandon(&self) {
         let mut state = self.state.lock();
         state.closed = true;
+        state.abandoned = true;
         state.batches.clear();
         state.frames = 0;
+        self.filled.notify_all();
+    }
+
+    /// Whether what was written is not wanted either.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.state.lock().abandoned
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -86,6 +86,8 @@ impl Journal {
 
     /// Removes it: its profile is safe, or nobody wants it. To be called once its feed is gone. When the disk stands still it is left for the next start.
     pub fn discard(mut self) {
+        // Nothing more is written, and nothing synced: a busy disk must not make it look like that of a crash.
+        self.queue.abandon();
         if self.end() {
             self.folder.discard(self.session);
         }
@@ -127,6 +129,9 @@ fn write(queue: &Queue, folder: Arc<RecoveryFolder>, session: SessionId, head: &
         pack(&batch, &mut modules, &mut packer, &mut out);
         segments.write(&out)?;
         out.clear();
+    }
+    if queue.is_abandoned() {
+        return Ok(());
     }
     // There may have been no batch at all.
     segments.write(&out)?;

@@ -1,13 +1,15 @@
 //! The `SIGPROF` handler: runs on the sampled thread, between two of its instructions.
 //!
 //! It may call only what is async-signal-safe (signal-safety(7)), and calls only this:
-//! - `clock_gettime` (answered by the vdso), `gettid` and `process_vm_readv` as plain system calls;
+//! - `clock_gettime` (answered by the vdso), `gettid` by `syscall`, and `process_vm_readv`;
+//! - the C library's `__errno_location`, `memcpy`, `memmove`, `memset` and `bcmp`, which keep no state (where the compiler has made calls of copies and comparisons);
 //! - the previous handler, for signals that are not ours;
 //! - our own code on memory that was made before the first signal: atomics, copies, gimli's reader of unwind data on fixed-size tables.
 //!
 //! No allocation, no lock, no logging, no formatting, no index that can panic, no thread-local of ours. (It reads the ABI's own word at `fs:0`, the address
 //! of the thread control block, which exists before the thread's first instruction.) `errno` is put back. Tests count allocations
-//! (`tests/native_allocations.rs`) and damage unwind data (`src/native/unwind_tests.rs`).
+//! (`tests/native_allocations.rs`), damage unwind data (`src/native/unwind_tests.rs`) and hold this list against every instruction that can be reached, where they also
+//! find `_Unwind_Resume`, behind assertions of gimli's that would have to fail first (`tests/native_handler.rs`).
 
 use std::sync::atomic::Ordering;
 

@@ -51,6 +51,24 @@ fn offset(before: &[u8], from: &[u8]) -> Option<u64> {
     }
 }
 
+/// If the instruction at `pc`, or the one that a callee will return to there, is part of the code that CPython makes for each function when it supports `perf`
+/// (Python/asm_trampoline.S: up to 3.13 `sub rsp, 8; call rcx; add rsp, 8; ret`, since then `endbr64; push rbp; mov rbp, rsp; call rcx; pop rbp; ret`): how
+/// many bytes above the stack pointer the return address of its caller lies. Where the frame pointer leads there, it is left to that.
+#[inline(never)]
+pub(super) fn trampoline_offset(pc: u64, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<u64> {
+    // Never what stands before: nothing may be mapped there.
+    match word(pc)?.to_le_bytes() {
+        [0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83] => Some(0),
+        [0xff, 0xd1, 0x48, 0x83, 0xc4, 8, RETURN, _] => Some(8),
+        [0x48, 0x83, 0xc4, 8, RETURN, ..] => Some(8),
+        [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5] => Some(0),
+        [0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, RETURN] => Some(0),
+        [0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, RETURN, _] => Some(8),
+        [RETURN, ..] => Some(0),
+        _ => None,
+    }
+}
+
 /// Whether an instruction of this opcode and length ends where `bytes` end.
 fn ends_in(bytes: &[u8], opcode: &[u8], length: usize) -> bool {
     bytes
@@ -105,6 +123,37 @@ mod tests {
         let bound: [&[u8]; 2] = [&[0xff, 0x35, 1, 2, 3, 4], &[0xf2, 0xff, 0x25, 1, 2, 3, 4]];
         assert_eq!(offsets(&bound), [Some(8), Some(16)]);
         assert_eq!(offsets(&[&[0xc3]]), [Some(0)]);
+    }
+
+    #[test]
+    fn the_trampolines_of_all_pythons_are_known() {
+        let at_each = |instructions: &[&[u8]]| -> Vec<Option<u64>> {
+            let mut code = instructions.concat();
+            code.extend_from_slice(&[0; 8]);
+            let mut word = |at: u64| {
+                let bytes = code.get(at as usize..)?.first_chunk()?;
+                Some(u64::from_le_bytes(*bytes))
+            };
+            let places = (0..instructions.len()).map(|count| instructions[..count].concat().len() as u64);
+            places.map(|place| trampoline_offset(place, &mut word)).collect()
+        };
+        let (call, ret): (&[u8], &[u8]) = (&[0xff, 0xd1], &[0xc3]);
+        let plain: [&[u8]; 4] = [&[0x48, 0x83, 0xec, 8], call, &[0x48, 0x83, 0xc4, 8], ret];
+        assert_eq!(at_each(&plain), [Some(0), Some(8), Some(8), Some(0)]);
+        let (enforced, push, set, pop): (&[u8], &[u8], &[u8], &[u8]) =
+            (&[0xf3, 0x0f, 0x1e, 0xfa], &[0x55], &[0x48, 0x89, 0xe5], &[0x5d]);
+        let framed = at_each(&[enforced, push, set, call, pop, ret]);
+        assert_eq!(
+            framed,
+            [Some(0), Some(0), Some(8), None, None, Some(0)],
+            "the rest has a frame pointer"
+        );
+        assert_eq!(
+            at_each(&[push, set, &[0x48, 0x83, 0xec, 32]]),
+            [None; 3],
+            "an ordinary function"
+        );
+        assert_eq!(trampoline_offset(0x1000, &mut |_| None), None);
     }
 
     #[test]

@@ -191,6 +191,11 @@ pub(super) fn walk(
                 {
                     return Ok(cfa);
                 }
+                if entry.is_none()
+                    && let Some(cfa) = out_of_trampoline(table, &mut registers, sp, &mut word)
+                {
+                    return Ok(cfa);
+                }
                 by_frame_pointer(table, &mut registers, sp, &mut word).ok_or(if entry.is_some() {
                     StackEnd::NoUnwindData
                 } else {
@@ -267,9 +272,29 @@ fn interpret(
 #[inline(never)]
 fn out_of_stub(registers: &mut Registers, sp: u64, word: &mut impl FnMut(u64) -> Option<u64>) -> Option<u64> {
     let slot = sp.checked_add(stub::return_address_offset(registers.pc, word)?)?;
-    registers.pc = word(slot)?;
-    registers.keep_callee_saved();
+    let pc = word(slot)?;
+    out_to(pc, slot, registers)
+}
+
+/// Out of code that Python made for `perf`, to its caller, which is code of a module.
+#[inline(never)]
+fn out_of_trampoline(
+    table: &ModuleTable,
+    registers: &mut Registers,
+    sp: u64,
+    word: &mut impl FnMut(u64) -> Option<u64>,
+) -> Option<u64> {
+    let slot = sp.checked_add(stub::trampoline_offset(registers.pc, word)?)?;
+    let pc = word(slot)?;
+    table.find(pc.wrapping_sub(1))?;
+    out_to(pc, slot, registers)
+}
+
+/// To the caller `pc`, whose address is in `slot`.
+fn out_to(pc: u64, slot: u64, registers: &mut Registers) -> Option<u64> {
     let cfa = slot.checked_add(8)?;
+    registers.pc = pc;
+    registers.keep_callee_saved();
     registers.set(STACK_POINTER, cfa);
     Some(cfa)
 }

@@ -33,8 +33,8 @@ pub(super) struct Running {
     pub(super) is_generator: bool,
 }
 
-/// Shows the calling thread's frames, innermost first, with their code objects, which are borrowed. `false` when there were more than
-/// [`SEEDED_FRAMES`]. Needs the interpreter's lock; runs no Python code.
+/// Shows the calling thread's frames, innermost first, with their code objects, which are borrowed. `false` when these are not all: there were more than
+/// [`SEEDED_FRAMES`], or memory ran out. Needs the interpreter's lock, and that no Python error is pending; runs no Python code.
 pub(super) fn each_frame(api: &Api, mut visit: impl FnMut(*mut PyFrameObject, *mut PyObject)) -> bool {
     let mut left = SEEDED_FRAMES;
     // SAFETY: the lock is held. The first frame is borrowed from the thread, so a reference is taken; `PyFrame_GetBack` and `PyFrame_GetCode`
@@ -42,7 +42,8 @@ pub(super) fn each_frame(api: &Api, mut visit: impl FnMut(*mut PyFrameObject, *m
     unsafe {
         let mut frame = (api.PyEval_GetFrame)();
         if frame.is_null() {
-            return true;
+            // At an event something runs, so it could not be shown.
+            return false;
         }
         (api.Py_IncRef)(frame.cast());
         while !frame.is_null() && left > 0 {
@@ -57,7 +58,12 @@ pub(super) fn each_frame(api: &Api, mut visit: impl FnMut(*mut PyFrameObject, *m
         if !frame.is_null() {
             (api.Py_DecRef)(frame.cast());
         }
-        frame.is_null()
+        // The interpreter makes the objects that stand for frames when they are asked for.
+        let error = (api.PyErr_GetRaisedException)();
+        if !error.is_null() {
+            (api.Py_DecRef)(error);
+        }
+        frame.is_null() && error.is_null()
     }
 }
 

@@ -144,7 +144,7 @@ unsafe extern "C-unwind" fn on_leave<const EVENT: usize>(
     cold_leave::<EVENT>(session, code, anchor)
 }
 
-/// What every callback returns.
+/// What every callback returns, but with an error that was pending before it was called.
 #[inline(always)]
 fn none() -> *mut PyObject {
     // Relaxed: see `prepare`.
@@ -158,7 +158,9 @@ extern "C-unwind" fn cold_enter<const EVENT: usize>(
     code: *mut PyObject,
     anchor: u64,
 ) -> *mut PyObject {
-    cold::enter::<EVENT>(session, code, anchor);
+    if cold::enter::<EVENT>(session, code, anchor) {
+        return std::ptr::null_mut();
+    }
     none()
 }
 
@@ -169,7 +171,9 @@ extern "C-unwind" fn cold_leave<const EVENT: usize>(
     code: *mut PyObject,
     anchor: u64,
 ) -> *mut PyObject {
-    cold::leave::<EVENT>(session, code, anchor);
+    if cold::leave::<EVENT>(session, code, anchor) {
+        return std::ptr::null_mut();
+    }
     none()
 }
 

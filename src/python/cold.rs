@@ -23,8 +23,9 @@ use crate::sys::clock::monotonic;
 use crate::sys::fault;
 use crate::sys::thread::current_tid;
 
-/// An enter event that is not ordinary: a new thread or code object, or a stack that heals or grows.
-pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
+/// An enter event that is not ordinary: a new thread or code object, or a stack that heals or grows. See [`on_cold_path`] for what it returns.
+#[must_use]
+pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) -> bool {
     let (address, context) = (code.addr() as u64, Context::current());
     if context.is_of(mark.addr())
         && let Some(running) = context.cached(address)
@@ -41,9 +42,12 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
         if context.is_of(mark.addr()) {
             context.shadow().enter(anchor, running.code(), tag(address));
         }
-        return;
+        return false;
     }
     on_cold_path(mark, |live| {
+        if is_foreign(live, code) {
+            return;
+        }
         let context = context_of(live, code, anchor, true);
         context.count::<EVENT>();
         let id = look_up(live, context, code, None);
@@ -55,31 +59,40 @@ pub(super) fn enter<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject
             }
             context.shadow().enter(anchor, id, tag(address));
         }
-    });
+    })
 }
 
-/// A leave event that is not ordinary: of a new thread, or of a frame that is not on top.
-pub(super) fn leave<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) {
+/// A leave event that is not ordinary: of a new thread, or of a frame that is not on top. See [`on_cold_path`] for what it returns.
+#[must_use]
+pub(super) fn leave<const EVENT: usize>(mark: *mut PyObject, code: *mut PyObject, anchor: u64) -> bool {
     let (address, context) = (code.addr() as u64, Context::current());
-    if context.is_of(mark.addr()) {
+    if context.is_of(mark.addr()) && context.cached(address).is_some() {
         context.count::<EVENT>();
         context.shadow().leave(anchor, tag(address));
-        return;
+        return false;
     }
     on_cold_path(mark, |live| {
+        if is_foreign(live, code) {
+            return;
+        }
         let context = context_of(live, code, anchor, false);
         context.count::<EVENT>();
         if context.is_of(live.mark) {
             context.shadow().leave(anchor, tag(address));
         }
-    });
+    })
 }
 
-fn on_cold_path(mark: *mut PyObject, act: impl FnOnce(&Live)) {
+/// Runs `act` with the session with this mark, if it still goes on. Whether a Python error was pending before and is again: the interpreter has none pending when
+/// it sends events, but Cython has while it closes a generator. To return an object then would be an error of its own; to fail with what is pending anyway
+/// is what the generator waits for.
+fn on_cold_path(mark: *mut PyObject, act: impl FnOnce(&Live)) -> bool {
+    let mut is_pending = false;
     enter_cold_path();
     if let Some(live) = Live::of(mark.addr()) {
         // SAFETY: the lock is held; the error, if any, is ours between the two calls.
         let raised = unsafe { (live.api.PyErr_GetRaisedException)() };
+        is_pending = !raised.is_null();
         // It must not unwind into the interpreter.
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             fault::point("callback");
@@ -93,6 +106,35 @@ fn on_cold_path(mark: *mut PyObject, act: impl FnOnce(&Live)) {
         unsafe { (live.api.PyErr_SetRaisedException)(raised) };
     }
     leave_cold_path();
+    is_pending
+}
+
+/// Whether an event is of a code object that no eval frame runs, and then counts it: functions that Cython compiled with profiling on send events like
+/// Python's, from frames of their own. Their anchors are anywhere on the stack, and would pass for an event of an eval frame further out, which drops
+/// what is inside. In a profile they are the native functions that they are.
+fn is_foreign(live: &Live, code: *mut PyObject) -> bool {
+    let api = live.api;
+    // SAFETY: the lock is held; `code` is alive for the call. The frame is borrowed from the thread, and the code object that it runs is a new reference,
+    // given back at once: the frame keeps it alive.
+    let runs = unsafe {
+        if (api.PyObject_IsInstance)(code, api.code_type) != 1 {
+            // For `register` to count.
+            (api.PyErr_Clear)();
+            return false;
+        }
+        let frame = (api.PyEval_GetFrame)();
+        if frame.is_null() {
+            std::ptr::null_mut()
+        } else {
+            let runs = (api.PyFrame_GetCode)(frame).cast::<PyObject>();
+            (api.Py_DecRef)(runs);
+            runs
+        }
+    };
+    if runs != code {
+        add_one(&live.callback_failures);
+    }
+    runs != code
 }
 
 fn add_one(counter: &AtomicU64) {

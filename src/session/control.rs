@@ -403,6 +403,8 @@ pub enum Notice {
     Stopped(String),
     /// Python frames are no longer recorded; why, in a user's words.
     PythonLost(String),
+    /// The thread that reads the system's figures has ended by a bug of ours.
+    StatisticsStopped,
     /// The background profiler is off for this run; why, in a user's words.
     BackgroundStopped(String),
     /// The background profiler follows Python no more: its callbacks took so many thousandths of a thread.

@@ -12,7 +12,7 @@ use super::upload;
 use crate::export::{self, HealthReport};
 use crate::limits;
 use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
-use crate::sys::{PrivateDir, clock};
+use crate::sys::{PrivateDir, clock, fault};
 use crate::upload::Content;
 
 /// Told when this failed in a way that should not be.
@@ -28,6 +28,7 @@ pub(super) fn run(shared: &Shared, by: &Requester) {
 }
 
 fn report(shared: &Shared, by: &Requester) {
+    fault::point("health");
     let report = make(shared, by);
     let reason = match send(shared, by, &report) {
         Ok(link) => {

@@ -3,6 +3,7 @@
 //! Attaching needs the interpreter's lock, which any C extension may hold for as long as it likes. So it runs on a worker of its own, and a session waits
 //! only [`limits::ATTACH_WAIT_MILLIS`] for it before it begins natively; Python frames then appear as soon as the interpreter answers.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::model::{CodeId, CodeInfo, PythonDiagnostics, PythonState, StackEnd};
 use crate::native;
 use crate::python::{self, Attribution, Runtime, Unsupported};
 use crate::shadow::ShadowTable;
-use crate::sys::{Deadline, thread};
+use crate::sys::{Deadline, fault, thread};
 
 #[derive(Debug)]
 enum Side {
@@ -43,6 +44,9 @@ struct Shared {
 /// Python attribution of one session, in whatever state it is.
 #[derive(Clone, Debug)]
 pub(super) struct PythonSide(Arc<Shared>);
+
+/// Why a session has no Python frames after a bug of ours.
+const PANICKED: &str = "an internal error of the profiler while it attached; the server is not affected";
 
 /// Why a session has no Python frames that ended while it still waited.
 const UNANSWERED: &str = "the session ended before the interpreter answered";
@@ -213,7 +217,10 @@ impl python::StackWalk for native::Unwinder {
 }
 
 fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
-    let result = python::attach(runtime, table, Arc::new(native::current_modules_unwinder()));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| {
+        fault::point("attach");
+        python::attach(runtime, table, Arc::new(native::current_modules_unwinder()))
+    }));
     let mut side = shared.side.lock();
     if !matches!(*side, Side::Attaching { .. }) {
         // The session has ended meanwhile. An attribution detaches when it is dropped, without our lock.
@@ -222,8 +229,10 @@ fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
         return;
     }
     *side = match result {
-        Ok(attribution) => Side::On(attribution),
-        Err(error) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
+        Ok(Ok(attribution)) => Side::On(attribution),
+        // What it had done by then was undone on the way out; whoever waits must not wait for ever.
+        Err(_) => off(PythonState::Unsupported(PANICKED.to_owned()), runtime.version()),
+        Ok(Err(error)) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
     };
     shared.changed.notify_all();
 }

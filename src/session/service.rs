@@ -56,6 +56,8 @@ pub struct Service {
     health: Mutex<Option<thread::Worker>>,
     /// The server has ticked, and the background profiler was ordered.
     background_ordered: AtomicBool,
+    /// The thread of the statistics has failed, and that was told.
+    statistics_failed: AtomicBool,
 }
 
 impl Service {
@@ -85,6 +87,7 @@ impl Service {
             worker: Mutex::new(None),
             health: Mutex::new(None),
             background_ordered: AtomicBool::new(false),
+            statistics_failed: AtomicBool::new(false),
         }
     }
 
@@ -95,6 +98,10 @@ impl Service {
         self.shared.watch.task(tick.at, tick.mspt);
         let statistics = &self.shared.statistics;
         statistics.tick(tick.at, tick.tid, tick.mspt);
+        // Relaxed: written and read on the server thread.
+        if statistics.has_failed() && !self.statistics_failed.swap(true, Ordering::Relaxed) {
+            self.shared.send(&Requester::Console, Notice::StatisticsStopped);
+        }
         // The tick that is over is the one before the newest.
         if let Some(number) = statistics.tick_number().checked_sub(2)
             && let Some((to, event)) = self.shared.monitor.tick(tick.at, number, tick.mspt)

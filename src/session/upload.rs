@@ -84,7 +84,7 @@ pub(super) fn send(shared: &Shared, by: &Requester, unsaved: &Unsaved) -> Sent {
 
 /// Says that something is sent to the viewer's server, and begins to.
 pub(super) fn begin(shared: &Shared, by: &Requester, content: Content, body: Arc<[u8]>) -> Result<Upload, UploadError> {
-    let server = &shared.settings.bytebin;
+    let server = shared.settings.bytebin.as_ref().ok_or(UploadError::NoServer)?;
     shared.send(
         by,
         Notice::Uploading {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Settings;
 use super::keys::KEYS;
-use super::read::{Problem, read};
+use super::read::{ALL_DEFAULTS, Problem, read};
 use crate::limits;
 use crate::model::clean_text;
 use crate::sys::PrivateDir;
@@ -37,43 +37,50 @@ pub struct Loaded {
 
 /// Reads the settings in the plugin's folder. A file that is not there is written.
 pub fn load(folder: &Path) -> Loaded {
-    let default = |problem: String| Loaded {
-        settings: Settings::default(),
+    let with = |settings: Settings, problem: String| Loaded {
+        settings,
         problems: vec![Problem::of_file(problem)],
     };
-    let folder = match PrivateDir::open(folder) {
-        Ok(folder) => folder,
+    let unread = |problem: String| with(Settings::unread(), format!("{problem}. {ALL_DEFAULTS}"));
+    let opened = match PrivateDir::open(folder) {
+        Ok(opened) => opened,
         Err(error) => {
-            return default(format!(
-                "could not be looked for: {}. The defaults are used.",
-                clean_text(&error.to_string(), limits::COMMENT_CHARS)
-            ));
+            let error = clean_text(&error.to_string(), limits::COMMENT_CHARS);
+            return match folder.try_exists() {
+                // Then there is no file in it either.
+                Ok(false) => with(
+                    Settings::default(),
+                    format!("could not be made: {error}. The defaults are used."),
+                ),
+                _ => unread(format!("could not be looked for: {error}")),
+            };
         }
     };
-    let bytes = match folder.read(NAME, limits::SETTINGS_BYTES) {
+    let bytes = match opened.read(NAME, limits::SETTINGS_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
-            let written = folder.write_new([NAME.to_owned()], |file| file.write_all(commented().as_bytes()));
+            let written = opened.write_new([NAME.to_owned()], |file| file.write_all(commented().as_bytes()));
             return match written {
                 Ok(_) => Loaded {
                     settings: Settings::default(),
                     problems: Vec::new(),
                 },
-                Err(error) => default(format!(
-                    "could not be written: {}. The defaults are used.",
-                    clean_text(&error.to_string(), limits::COMMENT_CHARS)
-                )),
+                Err(error) => with(
+                    Settings::default(),
+                    format!(
+                        "could not be written: {}. The defaults are used.",
+                        clean_text(&error.to_string(), limits::COMMENT_CHARS)
+                    ),
+                ),
             };
         }
         Err(error) => {
-            return default(format!(
-                "could not be read: {}. The defaults are used for this run.",
-                clean_text(&error.to_string(), limits::COMMENT_CHARS)
-            ));
+            let error = clean_text(&error.to_string(), limits::COMMENT_CHARS);
+            return unread(format!("could not be read: {error}"));
         }
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        return default("this is not UTF-8 text. The defaults are used for this run.".to_owned());
+        return unread("this is not UTF-8 text".to_owned());
     };
     let (settings, problems) = read(text.strip_prefix('\u{feff}').unwrap_or(&text));
     Loaded { settings, problems }
@@ -115,7 +122,11 @@ mod tests {
         let path = root.path().join(NAME);
         let told = || {
             let loaded = load(root.path());
-            assert_eq!(loaded.settings, Settings::default());
+            assert_eq!(
+                loaded.settings,
+                Settings::unread(),
+                "what was meant for another server goes nowhere"
+            );
             assert_eq!(loaded.problems.len(), 1);
             loaded.problems[0].to_string()
         };

@@ -1,7 +1,7 @@
 //! The settings: what each means, what it is called in the file, what it may be, and what holds without it.
 //!
 //! A new one is a field of [`Settings`] with its default, and a row of [`KEYS`]. The file that is written, the reader and its messages are made from the
-//! row; the tests here hold the README's table to it, and do not compile until the new field is read by one of them.
+//! row; the tests here hold the table in `docs/commands.md` to it, and do not compile until the new field is read by one of them.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use crate::model::WebAddress;
 pub struct Settings {
     /// The page that shows profiles.
     pub viewer: WebAddress,
-    /// The server that takes uploads.
-    pub bytebin: WebAddress,
+    /// The server that takes uploads. `None` when the owner may have named one and it is not known which: what was meant for another server does not go to the public one.
+    pub bytebin: Option<WebAddress>,
     /// Results for somebody who has left go to the console alone.
     pub disable_response_broadcast: bool,
     /// Follow Python functions.
@@ -41,7 +41,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             viewer: WebAddress::of_host("spark.lucko.me"),
-            bytebin: WebAddress::of_host("spark-usercontent.lucko.me"),
+            bytebin: Some(WebAddress::of_host("spark-usercontent.lucko.me")),
             disable_response_broadcast: false,
             python_attribution: true,
             recovery: true,
@@ -57,6 +57,14 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What holds when there is a file that cannot be read.
+    pub(super) fn unread() -> Self {
+        Settings {
+            bytebin: None,
+            ..Settings::default()
+        }
+    }
+
     /// Most bytes of saved profiles that are kept.
     pub fn profile_folder_bytes(&self) -> u64 {
         self.profile_folder_mebibytes << 20
@@ -83,7 +91,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "bytebinUrl",
-        kind: Kind::Address(|settings| &mut settings.bytebin),
+        kind: Kind::Receiver(|settings| &mut settings.bytebin),
         comment: "Where profiles are uploaded to (a server of the kind \"bytebin\"). http is accepted only for this machine: \"http://127.0.0.1:8080\".",
     },
     Key {
@@ -179,7 +187,7 @@ mod tests {
             background_profiler_python,
         } = settings;
         assert_eq!(viewer.page("k"), "https://viewer.example/k");
-        assert_eq!(bytebin.page("post"), "http://localhost:8080/x/post");
+        assert_eq!(bytebin.unwrap().page("post"), "http://localhost:8080/x/post");
         assert!(disable_response_broadcast);
         assert!(!python_attribution);
         assert!(!recovery);
@@ -227,7 +235,7 @@ mod tests {
                 Kind::Whole(range, _) => vec![range.start().to_string(), range.end().to_string()],
                 Kind::Switch(_) => vec!["\"on\" or \"off\"".to_owned()],
                 Kind::Truth(_) => vec!["true or false".to_owned()],
-                Kind::Address(_) | Kind::Folder(_) => Vec::new(),
+                Kind::Address(_) | Kind::Receiver(_) | Kind::Folder(_) => Vec::new(),
             };
             for value in named {
                 assert!(key.comment.contains(&value), "{} says nothing of {value}", key.name);
@@ -236,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_lists_every_setting_with_its_default_and_no_other() {
-        let readme = include_str!("../../README.md");
-        let rows: Vec<(&str, &str)> = readme
+    fn the_page_lists_every_setting_with_its_default_and_no_other() {
+        let page = include_str!("../../docs/commands.md");
+        let rows: Vec<(&str, &str)> = page
             .lines()
             .skip_while(|line| !line.starts_with("| setting | default |"))
             .skip(2)

@@ -4,6 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Settings;
 use super::keys::KEYS;
+use super::value::Kind;
 use crate::limits;
 use crate::model::clean_text;
 
@@ -31,6 +32,10 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// What holds when the whole file cannot be used.
+pub(super) const ALL_DEFAULTS: &str =
+    "The defaults are used for this run, and nothing is uploaded: profiles are saved as files.";
+
 /// Reads the file's text. What cannot be used keeps its default and is told.
 pub(super) fn read(text: &str) -> (Settings, Vec<Problem>) {
     let mut settings = Settings::default();
@@ -39,8 +44,8 @@ pub(super) fn read(text: &str) -> (Settings, Vec<Problem>) {
         Err(error) => {
             let line = error.span().map_or(0, |span| line_of(text, span.start));
             let message = clean_text(error.message(), limits::COMMENT_CHARS);
-            let text = format!("this is not valid TOML ({message}). The defaults are used for this run.");
-            return (settings, vec![Problem { line, text }]);
+            let text = format!("this is not valid TOML ({message}). {ALL_DEFAULTS}");
+            return (Settings::unread(), vec![Problem { line, text }]);
         }
     };
     let mut wrong = Vec::new();
@@ -74,11 +79,18 @@ fn set(settings: &mut Settings, name: &str, value: &DeValue<'_>) -> Result<(), S
         let echo = clean_text(name, limits::ECHO_CHARS);
         let meant = KEYS.iter().find(|key| key.name.eq_ignore_ascii_case(name));
         let hint = meant.map_or_else(String::new, |key| format!(" (there is {})", key.name));
-        return Err(format!("there is no setting \"{echo}\"{hint}; it is left alone."));
+        let wrong = format!("there is no setting \"{echo}\"{hint}; it is left alone.");
+        return Err(match meant.map(|key| &key.kind) {
+            Some(kind @ Kind::Receiver(field)) => {
+                *field(settings) = None;
+                format!("{wrong} {}", kind.instead())
+            }
+            _ => wrong,
+        });
     };
     key.kind.set(settings, value).map_err(|allowed| {
-        let default = key.kind.default_text();
-        format!("{name} must be {allowed}. The default ({default}) is used for this run.")
+        let instead = key.kind.instead();
+        format!("{name} must be {allowed}. {instead}")
     })
 }
 
@@ -89,7 +101,13 @@ mod tests {
     fn problems(text: &str) -> Vec<String> {
         let (settings, problems) = read(text);
         if !problems.is_empty() {
-            assert_eq!(settings, Settings::default(), "{text}");
+            let receiver = text.to_ascii_lowercase().contains("bytebinurl");
+            let expected = if receiver {
+                Settings::unread()
+            } else {
+                Settings::default()
+            };
+            assert_eq!(settings, expected, "{text}");
         }
         problems.iter().map(ToString::to_string).collect()
     }
@@ -100,7 +118,7 @@ mod tests {
             (
                 "# one\nbytebinUrl = \"http://evil.example\"\n",
                 "plugins/spark/config.toml, line 2: bytebinUrl must be an https address: http is accepted only for this machine \
-                 (\"http://127.0.0.1:8080\", \"http://localhost\"). The default (\"https://spark-usercontent.lucko.me\") is used for this run.",
+                 (\"http://127.0.0.1:8080\", \"http://localhost\"). Nothing is uploaded in this run: profiles are saved as files.",
             ),
             (
                 "viewerUrl = 7",
@@ -127,7 +145,7 @@ mod tests {
             ),
             (
                 "\n\nbytebinURL = \"https://a.b\"",
-                "plugins/spark/config.toml, line 3: there is no setting \"bytebinURL\" (there is bytebinUrl); it is left alone.",
+                "plugins/spark/config.toml, line 3: there is no setting \"bytebinURL\" (there is bytebinUrl); it is left alone. Nothing is uploaded in this run: profiles are saved as files.",
             ),
         ] {
             assert_eq!(problems(text), [told], "{text}");

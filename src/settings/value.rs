@@ -13,6 +13,8 @@ use crate::model::WebAddress;
 pub(super) enum Kind {
     /// A web address: `https`, or `http` for this machine.
     Address(fn(&mut Settings) -> &mut WebAddress),
+    /// The web address that something goes to: to none, when it cannot be used.
+    Receiver(fn(&mut Settings) -> &mut Option<WebAddress>),
     /// `true` or `false`.
     Truth(fn(&mut Settings) -> &mut bool),
     /// `"on"` or `"off"`.
@@ -30,6 +32,12 @@ impl Kind {
             Kind::Address(field) => {
                 let text = value.as_str().unwrap_or_default();
                 *field(settings) = WebAddress::parse(text).map_err(|allowed| allowed.to_string())?;
+            }
+            Kind::Receiver(field) => {
+                let address = WebAddress::parse(value.as_str().unwrap_or_default());
+                let wrong = address.as_ref().err().map(ToString::to_string);
+                *field(settings) = address.ok();
+                return wrong.map_or(Ok(()), Err);
             }
             // What one says of a switch is understood of the other.
             Kind::Truth(field) => *field(settings) = switch(value).ok_or("true or false")?,
@@ -51,10 +59,21 @@ impl Kind {
         let mut settings = Settings::default();
         match self {
             Kind::Address(field) => format!("\"{}\"", field(&mut settings)),
+            Kind::Receiver(field) => field(&mut settings)
+                .as_ref()
+                .map_or_else(String::new, |address| format!("\"{address}\"")),
             Kind::Truth(field) => field(&mut settings).to_string(),
             Kind::Switch(field) => if *field(&mut settings) { "\"on\"" } else { "\"off\"" }.to_owned(),
             Kind::Folder(field) => format!("\"{}\"", field(&mut settings).display()),
             Kind::Whole(_, field) => field(&mut settings).to_string(),
+        }
+    }
+
+    /// What holds instead of a value that cannot be used.
+    pub(super) fn instead(&self) -> String {
+        match self {
+            Kind::Receiver(_) => "Nothing is uploaded in this run: profiles are saved as files.".to_owned(),
+            _ => format!("The default ({}) is used for this run.", self.default_text()),
         }
     }
 }

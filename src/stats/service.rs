@@ -35,6 +35,11 @@ impl Service {
         self.watcher.stop()
     }
 
+    /// Whether that thread has ended by a bug of ours: what it read is unknown from then on. To be asked once a tick.
+    pub fn has_failed(&self) -> bool {
+        self.watcher.has_failed()
+    }
+
     /// Takes one tick: when our task ran in it, on which thread, and how many milliseconds the tick before took. On the server thread, once a tick; neither waits
     /// nor allocates.
     pub fn tick(&self, at: MonotonicNanos, thread: Tid, millis_before: f32) {

@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use super::reading::{Reader, host};
 use super::system::SystemHistory;
 use crate::limits;
+use crate::sys::fault;
 use crate::sys::thread::{self, Worker};
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -47,7 +48,16 @@ impl Watcher {
 
     /// Looks at what was found.
     pub(super) fn look<R>(&self, look: impl FnOnce(&SystemHistory) -> R) -> R {
+        if self.has_failed() {
+            // What it found last is no longer so.
+            return look(&SystemHistory::default());
+        }
         look(&self.shared.history.lock())
+    }
+
+    /// Whether the thread has ended by a bug of ours.
+    pub(super) fn has_failed(&self) -> bool {
+        self.worker.lock().as_ref().is_some_and(Worker::has_panicked)
     }
 }
 
@@ -63,6 +73,7 @@ fn run(shared: &Shared) {
     let mut reader = Reader::default();
     let mut due = Instant::now();
     loop {
+        fault::point("statistics");
         let reading = reader.read();
         shared.history.lock().add(reading);
         // A second after the last one was due; after a pause of the machine, not all those that were missed.

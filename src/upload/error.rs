@@ -10,6 +10,11 @@ use crate::model::clean_text;
 /// Why a profile was not uploaded. Texts have no full stop.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UploadError {
+    /// The owner may have named a server, and it is not known which.
+    #[error(
+        "plugins/spark/config.toml cannot be used as it is, so it is not known which server is meant (see the log at the server's start)"
+    )]
+    NoServer,
     /// Its name has no address: no network, no name server, or the name is wrong.
     #[error("{0} was not found: is this machine connected to the internet?")]
     NotFound(String),

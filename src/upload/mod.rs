@@ -27,7 +27,7 @@ use self::proxy::Proxies;
 use self::way::Way;
 use crate::limits;
 use crate::model::WebAddress;
-use crate::sys::thread;
+use crate::sys::{fault, thread};
 
 pub use content::Content;
 pub use error::UploadError;
@@ -96,6 +96,7 @@ impl Uploader {
             let (agent, shared) = (agent.clone(), Arc::clone(&shared));
             let url = server.page("post");
             move || {
+                fault::point("upload");
                 let outcome = post::post(&agent, &url, &way, (content, &body), &shared, end);
                 shared.state.lock().outcome = Some(outcome);
                 shared.changed.notify_all();

@@ -37,7 +37,24 @@ pub enum Mode {
     Redirect,
     /// TLS with a certificate that nobody has signed.
     WrongCertificate,
+    /// Each connection as another mode.
+    Flaky,
 }
+
+/// What a flaky server does, one after the other. More often good than bad.
+const MOODS: [Mode; 11] = [
+    Mode::Ok,
+    Mode::Status(500),
+    Mode::Ok,
+    Mode::Hang,
+    Mode::Slow,
+    Mode::ClosedEarly,
+    Mode::Ok,
+    Mode::Garbage,
+    Mode::EndlessBody,
+    Mode::NoKey,
+    Mode::Status(413),
+];
 
 /// One request as it arrived.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +109,11 @@ impl Bytebin {
         self.connections.load(Ordering::SeqCst)
     }
 
+    /// The requests that arrived whole since somebody asked last.
+    pub fn take_requests(&self) -> Vec<Request> {
+        std::mem::take(&mut self.requests.lock())
+    }
+
     /// The requests that arrived whole.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().clone()
@@ -99,6 +121,10 @@ impl Bytebin {
 }
 
 fn serve(mode: Mode, number: usize, mut stream: TcpStream, requests: &Mutex<Vec<Request>>) -> std::io::Result<()> {
+    let mode = match mode {
+        Mode::Flaky => MOODS[number % MOODS.len()],
+        steady => steady,
+    };
     match mode {
         Mode::Hang => {
             // Until the other side gives up.
@@ -144,7 +170,7 @@ fn serve(mode: Mode, number: usize, mut stream: TcpStream, requests: &Mutex<Vec<
         Mode::Redirect => {
             stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/steal\r\nContent-Length: 0\r\n\r\n")
         }
-        Mode::Hang | Mode::ClosedEarly | Mode::WrongCertificate => Ok(()),
+        Mode::Hang | Mode::ClosedEarly | Mode::WrongCertificate | Mode::Flaky => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every command, alias, flag and permission is in the README, and what the README and the owners' guide name exists.
+//! Every command, alias, flag and permission is in docs/commands.md, and what that page, the README and the owners' guide name exists.
 //!
 //! What there is, the code says in three ways: the usages that are declared, what the parser offers when it refuses a flag, and the names that the code compares
 //! flags with. They are compared with each other first.
@@ -9,6 +9,9 @@ use endstone_spark::command::{self, ParseError, parse};
 use endstone_spark::session::Requester;
 
 use super::page::{quoted, read, rows, sources};
+
+/// Where they are listed.
+const PAGE: &str = "docs/commands.md";
 
 /// Commands that take flags.
 const COMMANDS: [&str; 12] = [
@@ -56,11 +59,11 @@ fn declared_words() -> BTreeSet<String> {
         .collect()
 }
 
-/// The first cells of the README's rows, by the command they are about.
+/// The first cells of the page's rows, by the command they are about.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
-    let readme = read("README.md");
+    let page = read(PAGE);
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for row in rows(&readme, "| command |") {
+    for row in rows(&page, "| command |") {
         let line = row[0].replace("... ", "/spark profiler ").replace("`/spark ", "");
         let line = line.trim_start_matches('`').replace("/spark ", "");
         let command = COMMANDS
@@ -73,7 +76,7 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn every_command_is_in_the_readme_with_exactly_its_flags() {
+fn every_command_is_on_the_page_with_exactly_its_flags() {
     let documented = documented();
     for command in COMMANDS {
         if command == "help" {
@@ -121,8 +124,8 @@ fn the_parser_offers_exactly_the_flags_that_the_code_knows() {
 }
 
 #[test]
-fn every_word_that_is_declared_is_a_command_and_in_the_readme() {
-    let readme = read("README.md");
+fn every_word_that_is_declared_is_a_command_and_on_the_page() {
+    let page = read(PAGE);
     let words = declared_words();
     let actions = ["start", "stop", "upload", "info", "cancel"];
     for word in &words {
@@ -140,8 +143,8 @@ fn every_word_that_is_declared_is_a_command_and_in_the_readme() {
             format!("/spark profiler {word}"),
         ];
         assert!(
-            word == "help" || said.iter().any(|said| readme.contains(said)),
-            "{word} is not in the README"
+            word == "help" || said.iter().any(|said| page.contains(said)),
+            "{word} is not on the page"
         );
     }
     for command in COMMANDS.iter().flat_map(|command| command.split(' ')) {
@@ -152,10 +155,10 @@ fn every_word_that_is_declared_is_a_command_and_in_the_readme() {
 #[test]
 fn what_the_pages_for_owners_name_exists() {
     let mut flags: BTreeSet<String> = COMMANDS.iter().flat_map(|command| offered(command)).collect();
-    // The older forms, which the README names.
+    // The older forms, which the page names.
     flags.extend(["stop", "upload", "cancel", "info"].map(str::to_owned));
     let words = declared_words();
-    for name in ["README.md", "docs/owners.md"] {
+    for (name, least) in [("README.md", 3), (PAGE, 10), ("docs/owners.md", 10)] {
         let page = read(name);
         let mut found = 0;
         for quote in page.lines().flat_map(quoted) {
@@ -173,7 +176,7 @@ fn what_the_pages_for_owners_name_exists() {
                 assert!(flags.contains(&flag), "{name}: {quote}");
             }
         }
-        assert!(found > 10, "{name} is not read");
+        assert!(found > least, "{name} is not read");
     }
     for flag in flags_in(&read("docs/owners.md")) {
         assert!(flags.contains(&flag), "docs/owners.md: --{flag}");
@@ -181,17 +184,13 @@ fn what_the_pages_for_owners_name_exists() {
 }
 
 #[test]
-fn every_permission_is_in_the_readme_and_every_one_there_exists() {
-    let readme = read("README.md");
+fn every_permission_is_on_the_page_and_every_one_there_exists() {
+    let page = read(PAGE);
     for permission in command::PERMISSIONS {
-        assert!(
-            readme.contains(&format!("`{}`", permission.name)),
-            "{}",
-            permission.name
-        );
+        assert!(page.contains(&format!("`{}`", permission.name)), "{}", permission.name);
     }
     let known = |name: &str| command::PERMISSIONS.iter().any(|permission| permission.name == name);
-    for quote in readme.lines().flat_map(quoted) {
+    for quote in page.lines().flat_map(quoted) {
         if quote.starts_with("spark.") || quote.starts_with("endstone.command") {
             assert!(known(quote), "{quote}");
         }

@@ -50,7 +50,7 @@ fn tests_that_pages_name_exist() {
         );
         for row in rows {
             let (first, tests) = (row[0], row[row.len() - 1]);
-            let excused = ["**not tested yet**", "**does not apply**"]
+            let excused = ["**not tested yet**", "**cannot be tested here**", "**does not apply**"]
                 .iter()
                 .any(|reason| tests.contains(reason));
             if !tests.contains(".rs`: `") && !excused {

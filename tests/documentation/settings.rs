@@ -1,4 +1,4 @@
-//! Every setting is in the README, and every setting that a page names exists. What there is, the file says that the plugin writes.
+//! Every setting is in docs/commands.md, and every setting that a page names exists. What there is, the file says that the plugin writes.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ fn known() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_readme_lists_exactly_the_settings_there_are() {
-    let readme = read("README.md");
-    let listed: BTreeSet<String> = rows(&readme, "| setting |")
+fn the_page_lists_exactly_the_settings_there_are() {
+    let page = read("docs/commands.md");
+    let listed: BTreeSet<String> = rows(&page, "| setting |")
         .iter()
         .map(|row| quoted(row[0])[0].to_owned())
         .collect();

@@ -66,7 +66,7 @@ pub struct Load {
 
 impl Load {
     pub fn new(seed: u64, threads: usize, stacks: usize) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::of(seed, 0);
         let stacks = (0..stacks)
             .map(|_| {
                 let depth = 10 + random.below(40);
@@ -183,9 +183,20 @@ pub fn write_one(folder: &Path, seed: u64, batches: usize) -> (SessionId, Vec<Ta
     }
     drop(feed);
     drop(journal);
-    let found = recovery.found();
+    let (_copy, next) = next_start(folder);
+    let found = next.found();
     assert_eq!(found.len(), 1);
     (found[0].session, taken)
+}
+
+/// The journals of a folder as the next server finds them. (On a disk that is very busy a journal's own process holds on to it, because its thread may still be at work.)
+pub fn next_start(folder: &Path) -> (tempfile::TempDir, RecoveryFolder) {
+    let copy = tempfile::tempdir().unwrap();
+    for file in files(folder, ".journal") {
+        std::fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let recovery = RecoveryFolder::open(copy.path()).unwrap();
+    (copy, recovery)
 }
 
 /// What a reader shows of a journal.

@@ -9,7 +9,7 @@ use endstone_spark::model::{MonotonicNanos, Stall};
 
 use super::independent;
 use super::random::Random;
-use super::support::{Load, START, files, flush, give_fresh, head, key, modules, read, write_one};
+use super::support::{Load, START, files, flush, give_fresh, head, key, modules, next_start, read, write_one};
 
 /// Runs of repetitions are one entry: samples of the same stack and thread in a row are put together before both sides are compared.
 fn joined(taken: &[super::support::Taken]) -> Vec<(u32, Vec<endstone_spark::journal::Frame>, u64)> {
@@ -74,7 +74,7 @@ fn a_journal_stays_within_its_budget_and_each_segment_can_be_read_alone() {
     let recovery = Arc::new(RecoveryFolder::open(root.path()).unwrap());
     let (journal, mut feed) = Journal::begin(&recovery, head(), TickFeed::default()).unwrap();
     let modules = modules(40);
-    let mut random = Random(3);
+    let mut random = Random::of(3, 0);
     // Until the oldest segment had to go. What the writer has no time for is dropped.
     while files(root.path(), ".journal")
         .first()
@@ -85,6 +85,7 @@ fn a_journal_stays_within_its_budget_and_each_segment_can_be_read_alone() {
     }
     drop(feed);
     drop(journal);
+    let (_copy, recovery) = next_start(root.path());
     let found = recovery.found().remove(0);
     assert!(
         (limits::JOURNAL_BYTES / 2..=limits::JOURNAL_BYTES).contains(&found.bytes),
@@ -136,7 +137,7 @@ fn a_stall_comes_back_and_one_that_goes_on_is_in_every_segment() {
         feed.ticks().stall(stall);
         flush(&mut feed, &modules);
     }
-    let mut random = Random(3);
+    let mut random = Random::of(3, 0);
     while files(root.path(), ".journal").len() < 2 {
         give_fresh(&mut feed, &mut random, 1_000);
         flush(&mut feed, &modules);
@@ -144,6 +145,7 @@ fn a_stall_comes_back_and_one_that_goes_on_is_in_every_segment() {
     drop(feed);
     drop(journal);
     let all = files(root.path(), ".journal");
+    let (_copy, recovery) = next_start(root.path());
     let session = recovery.found()[0].session;
     for (sequence, expected) in [(1, &told[..]), (2, &told[2..])] {
         let bytes = std::fs::read(&all[sequence as usize - 1]).unwrap();

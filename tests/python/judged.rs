@@ -26,9 +26,14 @@ pub fn sample(attribution: &Attribution, act: impl FnOnce()) -> Verdicts {
             while source.drain(Duration::from_millis(50), &mut |sample| judge.visit(sample)) {}
             judge.verdicts
         });
-        act();
+        // A program that fails must not leave the reader waiting.
+        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
         sampler.stop();
-        reader.join().unwrap()
+        let verdicts = reader.join().unwrap();
+        match acted {
+            Ok(()) => verdicts,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     })
 }
 

@@ -11,8 +11,8 @@ use endstone_spark::sys::clock::monotonic;
 
 use super::frames::{Frame, Layout, walk};
 
-/// Frames noted of one sample. The driver's deepest recursion stays below.
-pub const DEPTH: usize = 640;
+/// Frames noted of one sample. The driver's deepest recursion stays below, also where each of its calls is an evaluation with a mark of its own.
+pub const DEPTH: usize = 1_024;
 
 /// Notes kept: a reader that looks every 100 ms is never this far behind.
 const NOTES: usize = 2_048;

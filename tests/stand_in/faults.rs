@@ -32,6 +32,162 @@ fn left(server: &mut Server) -> [String; 2] {
     ["!sigprof", "!tools"].map(|probe| server.ask(probe, probe).unwrap())
 }
 
+/// A server whose plugin panics where a file in `faults` says so.
+fn faulty(faults: &Path) -> Server {
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    lab.server(&python)
+        .samples()
+        .unwrap()
+        .profiler_file(lab.faulty_plugin().unwrap())
+        .env("SPARK_FAULTS", faults)
+        .start_ready()
+        .unwrap()
+}
+
+fn was_on_purpose(server: &Server, mark: harness::Mark, place: &str) {
+    let said = server.output_since(mark);
+    let asked_for = format!("on purpose, at '{place}'");
+    assert!(said.iter().any(|line| line.contains(&asked_for)), "{place}: {said:#?}");
+}
+
+#[test]
+fn a_panic_while_attaching_to_python_leaves_a_native_session_that_says_so() {
+    let _alone = alone();
+    let faults = tempfile::tempdir().unwrap();
+    let mut server = faulty(faults.path());
+    let before = left(&mut server);
+    let mark = server.mark();
+    ask_for(faults.path(), "attach");
+    let answer = server.ask("spark profiler start", RUNNING).unwrap();
+    // On a busy machine the session begins before the thread has got that far.
+    if answer.contains("as soon as") {
+        server
+            .wait_for_since(mark, "Python functions are no longer recorded in full", ANSWER)
+            .unwrap();
+    }
+    server
+        .wait_for_since(mark, "an internal error of the profiler while it attached", ANSWER)
+        .unwrap();
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    server.ask("spark profiler stop --save-to-file", SAVED).unwrap();
+    assert_sound(&server.last_profile().unwrap());
+    was_on_purpose(&server, mark, "attach");
+    assert_eq!(left(&mut server), before);
+    // The next session is as ever.
+    let answer = server.ask("spark profiler start", RUNNING).unwrap();
+    assert!(answer.contains("with Python functions"), "{answer}");
+    server.ask("spark profiler cancel", "nothing was saved").unwrap();
+    assert_eq!(left(&mut server), before);
+    server.stop_cleanly().unwrap();
+}
+
+#[test]
+fn a_panic_while_a_profile_is_made_or_sent_or_a_report_is_made_costs_at_most_that() {
+    let _alone = alone();
+    let faults = tempfile::tempdir().unwrap();
+    let mut server = faulty(faults.path());
+    let before = left(&mut server);
+
+    let mark = server.mark();
+    start(&mut server, "--save-to-file");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    ask_for(faults.path(), "export");
+    server.ask("spark profiler stop", INTERNAL).unwrap();
+    was_on_purpose(&server, mark, "export");
+    assert_eq!(
+        harness::journal_files(server.dir()).unwrap().len(),
+        1,
+        "for the next start"
+    );
+    assert_eq!(left(&mut server), before);
+
+    let mark = server.mark();
+    start(&mut server, "");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    ask_for(faults.path(), "upload");
+    server
+        .ask("spark profiler stop", "The profile was not uploaded")
+        .unwrap();
+    server.wait_for_since(mark, SAVED, ANSWER).unwrap();
+    was_on_purpose(&server, mark, "upload");
+    assert_sound(&server.last_profile().unwrap());
+
+    let mark = server.mark();
+    ask_for(faults.path(), "health");
+    server
+        .ask("spark health --upload", "There is no health report: an internal error")
+        .unwrap();
+    was_on_purpose(&server, mark, "health");
+    // Nobody listens; that it is tried is what counts.
+    server
+        .ask("spark health --upload", "The health report was not uploaded")
+        .unwrap();
+    server.stop_cleanly().unwrap();
+}
+
+#[test]
+fn a_panic_of_the_statistics_is_told_once_and_what_they_read_is_unknown() {
+    let _alone = alone();
+    let faults = tempfile::tempdir().unwrap();
+    let mut server = faulty(faults.path());
+    let mark = server.mark();
+    ask_for(faults.path(), "statistics");
+    const TOLD: &str = "Processor, memory, disk and network are no longer measured: an internal error";
+    server.wait_for_since(mark, TOLD, ANSWER).unwrap();
+    was_on_purpose(&server, mark, "statistics");
+    server.ask("spark tps", "TPS").unwrap();
+    server.ask("!ticks 40", "!ticks done").unwrap();
+    let told = server
+        .output_since(mark)
+        .iter()
+        .filter(|line| line.contains(TOLD))
+        .count();
+    assert_eq!(told, 1);
+    // A session needs none of it.
+    start(&mut server, "");
+    server.ask("!ticks 20", "!ticks done").unwrap();
+    server.ask("spark profiler stop --save-to-file", SAVED).unwrap();
+    assert_sound(&server.last_profile().unwrap());
+    server.stop_cleanly().unwrap();
+}
+
+#[test]
+fn a_panic_while_recovering_is_told_and_the_next_start_recovers() {
+    let _alone = alone();
+    let lab = lab();
+    let python = lab.default_python().unwrap();
+    let faults = tempfile::tempdir().unwrap();
+    let dir = super::recovery::folder(&lab);
+    let begin = || {
+        super::recovery::builder(&lab, &python, dir.path())
+            .profiler_file(lab.faulty_plugin().unwrap())
+            .env("SPARK_FAULTS", faults.path())
+            .start_ready()
+            .unwrap()
+    };
+    let mut server = begin();
+    start(&mut server, "");
+    server.ask("!ticks 40", "!ticks done").unwrap();
+    // Kills it.
+    drop(server);
+    ask_for(faults.path(), "recovery");
+    let mut server = begin();
+    server
+        .wait_for_since(
+            harness::Mark::start(),
+            "could not be recovered: an internal error; it is tried again at the next start",
+            ANSWER,
+        )
+        .unwrap();
+    start(&mut server, "");
+    server.ask("spark profiler cancel", "nothing was saved").unwrap();
+    server.stop_cleanly().unwrap();
+    let mut server = begin();
+    assert_sound(&super::recovery::recovered(&mut server));
+    server.stop_cleanly().unwrap();
+}
+
 #[test]
 fn a_panic_anywhere_ends_the_session_puts_all_back_and_the_server_lives() {
     let _alone = alone();

@@ -21,6 +21,7 @@ mod players;
 mod privacy;
 mod profiles;
 mod pythons;
+mod real_server_check;
 mod recovery;
 mod roots;
 mod shutdown;
@@ -29,6 +30,7 @@ mod sources;
 mod stalls;
 mod statistics;
 mod threads;
+mod unwinding;
 mod uploads;
 mod world;
 #[path = "../host/src/world_plan.rs"]

@@ -80,8 +80,9 @@ fn assert_merged(profile: &Profile) {
     let rooted = profile.extra("Sampling").unwrap()["native stacks by how they end"]["root"]
         .as_f64()
         .unwrap();
+    // A full machine takes fewer samples than a thousand, and one of them may be in a throw, where a stack has no root for some instructions.
     assert!(
-        rooted >= samples * 0.999,
+        samples - rooted <= (samples * 0.001).max(1.0),
         "{rooted} of {samples} stacks reach their root"
     );
 }

@@ -30,7 +30,7 @@ fn profile(flags: &str) -> (harness::Profile, Vec<f64>, String) {
     (profile, lengths, said)
 }
 
-const SAVE: &str = "bedrock_server.LevelStorage::save";
+pub const SAVE: &str = "bedrock_server.LevelStorage::save";
 const VILLAGES: &str = "bedrock_server.VillageManager::tick";
 const FAST: [&str; 3] = [
     "bedrock_server.Weather::tick",

@@ -55,7 +55,7 @@ impl Server {
     fn made(bytebin_url: &str, folder: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Server {
         let alone = ONE_SESSION.lock();
         let mut settings = Settings {
-            bytebin: WebAddress::parse(bytebin_url).unwrap(),
+            bytebin: Some(WebAddress::parse(bytebin_url).unwrap()),
             viewer: WebAddress::parse("http://localhost:9/viewer").unwrap(),
             ..Settings::default()
         };

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Server, ServerSlots, Slot};
+use endstone_spark::endstone::abi::{CommandSender, CxxVector, Pass, Plugin, Server, ServerSlots, Slot};
 
 use crate::callers::{self, SERVER_SLOTS};
 use crate::command_map;
@@ -94,6 +94,14 @@ impl EndstoneServer {
 
     fn console(&self) -> Option<CommandSender<'_>> {
         self.borrow().and_then(Server::console)
+    }
+
+    /// The plugin of this name.
+    pub fn plugin(&self, name: &str) -> Option<Plugin<'_>> {
+        let plugins = self.borrow().and_then(Server::plugin_manager)?.plugins();
+        plugins
+            .into_iter()
+            .find(|plugin| plugin.description().is_some_and(|about| about.name.to_text() == name))
     }
 
     /// Enables the plugins that want to start after the world, and registers all commands and permissions.

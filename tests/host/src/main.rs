@@ -61,10 +61,12 @@ mod say;
 mod senders;
 mod server_instance;
 mod share;
+mod signals;
 mod steady;
 #[allow(dead_code)]
 #[path = "../../harness/src/abi/types.rs"]
 mod types;
+mod unwinding;
 mod usage;
 mod vtables;
 mod world;

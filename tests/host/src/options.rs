@@ -19,6 +19,7 @@ On the console: plugins' commands, stop, and what tests ask
   !ticks N         later lines wait until N more ticks have run
   !pattern N MS,.. N rounds of ticks whose work takes so many milliseconds each; later lines wait for the end
   !steps N         from now on each tick also takes N steps of native work, however long they take; 0 for none
+  !signals N       from now on a signal with an empty handler for the server thread every N microseconds; 0 for none
   !lost            percent of these steps' time that interruptions took since this was asked last
   !lengths         what each tick took since this was asked last, in milliseconds, as the server measures it
   !beats           how many milliseconds ago the level was ticked, for all ticks
@@ -28,6 +29,8 @@ On the console: plugins' commands, stop, and what tests ask
   !world           chunks made and deleted, calls of the world's functions
   !threads         the names of all threads
   !tools           the sys.monitoring tools in use
+  !throw N         the Nth message to the player from now on is answered with a C++ exception
+  !end-a-thread P  a thread that ends (pthread_exit) inside the command of the plugin P
   !python EXPR     the value of a Python expression
   !elsewhere       calls of the profiler to the server on other threads since this was asked last
   !reload-plugins  what /reload does

@@ -1,6 +1,7 @@
 //! Console lines on the server thread: the server's own `stop`, the stand-in's probes, and plugins' commands.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::callers;
 use crate::console::Console;
@@ -10,6 +11,8 @@ use crate::pattern::Pattern;
 use crate::probes;
 use crate::say::say;
 use crate::senders;
+use crate::signals::Signals;
+use crate::unwinding;
 use crate::world::World;
 
 /// Executes the pending lines of the console, in order.
@@ -19,6 +22,8 @@ pub struct Orders {
     console: Arc<Console>,
     /// `!ticks` and `!pattern`: lines wait until this tick, and then this is said.
     hold_until: Option<(u64, &'static str)>,
+    /// `!signals`
+    signals: Option<Signals>,
 }
 
 impl Orders {
@@ -27,6 +32,7 @@ impl Orders {
             server,
             console,
             hold_until: None,
+            signals: None,
         }
     }
 
@@ -86,9 +92,20 @@ impl Orders {
             ("join", _) => senders::join(argument),
             ("leave", _) => senders::leave(),
             ("as", _) => self.run_as(argument),
+            ("throw", Ok(count)) => unwinding::throw_at(count),
+            ("end-a-thread", _) => self.end_a_thread(argument),
             ("steps", Ok(count)) => {
                 level.steady.steps = count;
                 say(&format!("!steps {count}"));
+            }
+            ("signals", Ok(micros)) => {
+                self.signals = None;
+                if micros > 0 {
+                    self.signals = Signals::start(Duration::from_micros(micros))
+                        .inspect_err(|error| say(&error.to_string()))
+                        .ok();
+                }
+                say(&format!("!signals {micros}"));
             }
             ("lost", _) => say(&format!("!lost {}", level.steady.take_lost())),
             ("ticks", Ok(count)) => {
@@ -108,8 +125,16 @@ impl Orders {
                 say("!reload-plugins done");
             }
             _ => say(&format!(
-                "!{probe}: the probes are !sigprof, !threads, !tasks, !elsewhere, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !reload-plugins and !finalise"
+                "!{probe}: the probes are !sigprof, !threads, !tasks, !elsewhere, !world, !shares, !tools, !lengths, !beats, !python EXPRESSION, !ticks N, !steps N, !signals N, !lost, !pattern ROUNDS MS,MS,..., !join PERMISSIONS, !leave, !as player|block LINE, !throw N, !end-a-thread PLUGIN, !reload-plugins and !finalise"
             )),
+        }
+    }
+
+    /// A thread that ends inside the plugin of this name.
+    fn end_a_thread(&self, name: &str) {
+        match self.server.plugin(name) {
+            Some(plugin) => unwinding::end_a_thread_inside(plugin),
+            None => say(&format!("!end-a-thread {name}: no such plugin")),
         }
     }
 

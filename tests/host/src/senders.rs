@@ -13,6 +13,7 @@ use endstone_spark::endstone::abi::{
 };
 
 use crate::say::say;
+use crate::unwinding;
 
 const ID: [u8; 16] = [0x53; 16];
 /// More than `endstone::Player` has.
@@ -142,7 +143,9 @@ unsafe extern "C" fn has_permission(this: *mut c_void, name: *const CxxString) -
             .any(|permission| *permission == name)
 }
 
-unsafe extern "C" fn to_player(_this: *mut c_void, message: *const Message) {
+/// Unwinds, when a test asks for it.
+unsafe extern "C-unwind" fn to_player(_this: *mut c_void, message: *const Message) {
+    unwinding::throw_if_asked();
     // SAFETY: the caller's message.
     tell("player", unsafe { &*message });
 }

@@ -5,6 +5,7 @@ mod arguments;
 mod bench;
 mod build;
 mod demo;
+mod fuzz;
 mod pythons;
 mod release;
 mod serve;
@@ -44,7 +45,7 @@ struct Subcommand {
     run: fn(Vec<String>) -> Outcome,
 }
 
-const SUBCOMMANDS: [Subcommand; 9] = [
+const SUBCOMMANDS: [Subcommand; 10] = [
     Subcommand {
         name: "demo",
         arguments: "[--python X.Y] [--seconds N]",
@@ -59,9 +60,15 @@ const SUBCOMMANDS: [Subcommand; 9] = [
     },
     Subcommand {
         name: "torture",
-        arguments: "--truth [--python X.Y] [--minutes N]",
-        summary: "compare samples with what Python really ran, for ten minutes on each version unless said otherwise",
+        arguments: "[--truth] [--python X.Y] [--minutes N] [--seed N]",
+        summary: "do everything at once to a server, or compare samples with what Python really ran, for ten minutes on each version unless said otherwise",
         run: torture::run,
+    },
+    Subcommand {
+        name: "fuzz",
+        arguments: "NAME|all [SECONDS] [--seed N] [--file FILE]",
+        summary: "give random inputs to one reader of files, commands or answers, or to all, a minute each unless said otherwise",
+        run: fuzz::run,
     },
     Subcommand {
         name: "bench",

@@ -19,6 +19,9 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The C library of Endstone's own wheels (their platform tag).
 const GLIBC: (u32, u32) = (2, 31);
 
+/// Between two of the compiler's flags, which may have blanks.
+const SEPARATOR: &str = "\x1f";
+
 /// More than this is a mistake in the build.
 const MOST_BYTES: u64 = 6 << 20;
 
@@ -32,7 +35,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     fs::create_dir_all(&folder).map_err(|error| failed("making a folder", &error))?;
     let plugin = split(&built, &folder)?;
     let linked = Linked::read(&plugin)?;
-    let problems = problems(&linked);
+    let mut problems = problems(&linked);
+    let content = fs::read(&plugin).map_err(|error| failed("reading the plugin", &error))?;
+    problems.extend(folders_in(&content, &builders_folders(lab.root())));
     println!("plugin        {} ({} KB)", plugin.display(), linked.bytes / 1024);
     println!("debug file    {}", debug_file(&plugin).display());
     println!("build id      {}", linked.build_id.as_deref().unwrap_or("none"));
@@ -70,7 +75,10 @@ fn build(lab: &Lab) -> Result<PathBuf, CommandError> {
         .arg(lab.target().join("dist-build"))
         .current_dir(lab.root())
         .env("CARGO_ZIGBUILD_ZIG_PATH", &zig)
-        .env("RUSTFLAGS", format!("-C link-arg={unwinder}"))
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            flags(&unwinder, &builders_folders(lab.root())).join(SEPARATOR),
+        )
         // The release is the same whatever this build inherits.
         .env_remove("CARGO_INCREMENTAL");
     if let Ok(commit) = output(
@@ -84,6 +92,40 @@ fn build(lab: &Lab) -> Result<PathBuf, CommandError> {
     step.done();
     let built = lab.target().join("dist-build").join(TARGET).join("release");
     Ok(built.join("libendstone_spark.so"))
+}
+
+/// Folders of whoever builds, and what they are called instead: they are in the texts of panics and in the debug file.
+fn builders_folders(root: &Path) -> Vec<(PathBuf, &'static str)> {
+    let cargo = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let mut folders = vec![(root.to_owned(), "endstone-spark")];
+    folders.extend(cargo.map(|cargo| (cargo, "cargo")));
+    folders
+}
+
+/// For the compiler: the unwinder, and the names of folders.
+fn flags(unwinder: &str, folders: &[(PathBuf, &str)]) -> Vec<String> {
+    let mut flags = vec![format!("-Clink-arg={unwinder}")];
+    flags.extend(
+        folders
+            .iter()
+            .map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display())),
+    );
+    flags
+}
+
+/// Which of the folders are named in a file.
+fn folders_in(content: &[u8], folders: &[(PathBuf, &str)]) -> Vec<String> {
+    let holds = |folder: &Path| {
+        let name = folder.as_os_str().as_encoded_bytes();
+        content.windows(name.len()).any(|part| part == name)
+    };
+    folders
+        .iter()
+        .filter(|(folder, _)| holds(folder))
+        .map(|(folder, _)| format!("it names {}, a folder of whoever built it", folder.display()))
+        .collect()
 }
 
 fn debug_file(plugin: &Path) -> PathBuf {
@@ -179,5 +221,13 @@ mod tests {
         assert_eq!(with(|linked| linked.exports.push("other".to_owned())), 1);
         assert_eq!(with(|linked| linked.build_id = None), 1);
         assert_eq!(with(|linked| linked.bytes = 7 << 20), 1);
+    }
+
+    #[test]
+    fn folders_of_the_builder_are_found() {
+        let folders = [(PathBuf::from("/home/somebody/spark"), "endstone-spark")];
+        assert_eq!(folders_in(b"panicked at endstone-spark/src/lib.rs", &folders), [""; 0]);
+        assert_eq!(folders_in(b"at /home/somebody/spark/src/lib.rs", &folders).len(), 1);
+        assert_eq!(flags("/lib/libgcc_s.so.1", &folders).len(), 2);
     }
 }

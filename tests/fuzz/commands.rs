@@ -1,26 +1,28 @@
-//! Random command lines, made by cutting, joining, doubling and spoiling good ones. None may panic, and every answer is fit to be shown.
-//!
-//! `SPARK_FUZZ_INPUTS=10000000 cargo test --release --test command_fuzz` runs as many as are asked for; `SPARK_FUZZ_SEED` repeats a run. Not coverage-guided: that
-//! needs a nightly compiler. The parser is small, and the dictionary holds all its words.
+//! Command lines. Every answer is fit to be shown.
 
-mod fuzz;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use endstone_spark::command::{Audience, Granted, run};
 use endstone_spark::model::{PastProfile, SlowTicks, Statistics, WallMillis};
 use endstone_spark::session::{
     Control, Ended, MonitorChange, Refusal, Requester, SessionInfo, StartRequest, StopRequest,
 };
-use fuzz::Random;
+
+use super::mutate::{Format, Numbers};
+use super::random::Random;
+use super::run::fuzz;
+use super::target::{Target, corpus, presentable};
 
 /// Accepts everything, and looks at what comes of it.
-struct Session;
-
-fn presentable(text: &str) -> bool {
-    !text.chars().any(|c| c.is_control() || c == '§')
+#[derive(Default)]
+struct Session {
+    was_asked: Cell<bool>,
 }
 
 impl Control for Session {
     fn start(&self, request: StartRequest) -> Result<(), Refusal> {
+        self.was_asked.set(true);
         assert!((100..=1_000_000).contains(&request.interval_micros));
         assert!(
             request
@@ -35,6 +37,7 @@ impl Control for Session {
         Ok(())
     }
     fn stop(&self, request: StopRequest) -> Result<Ended, Refusal> {
+        self.was_asked.set(true);
         assert!(
             request
                 .comment
@@ -63,10 +66,6 @@ impl Control for Session {
     fn activity(&self) -> (WallMillis, Vec<PastProfile>) {
         (WallMillis(0), Vec::new())
     }
-}
-
-fn one_of<'a>(random: &mut Random, choices: &[&'a str]) -> &'a str {
-    choices[random.below(choices.len())]
 }
 
 const WORDS: &[&str] = &[
@@ -163,74 +162,89 @@ const WORDS: &[&str] = &[
     "ﬀ",
 ];
 
-/// What most lines begin with.
-const BEGINNINGS: &[&str] = &[
-    "profiler start",
-    "profiler stop",
-    "profiler",
-    "activity",
-    "sampler upload",
-    "health",
-    "ping",
-    "tickmonitor",
-];
-
-fn line(random: &mut Random) -> Vec<u8> {
-    let mut line = Vec::new();
-    if random.below(4) > 0 {
-        line.extend(one_of(random, BEGINNINGS).bytes());
-    }
-    for _ in 0..random.below(9) {
-        if random.below(8) > 0 {
-            line.push(b' ');
-        }
-        line.extend(one_of(random, WORDS).bytes());
-    }
-    // Spoil it.
-    for _ in 0..random.below(4) {
-        if line.is_empty() {
-            break;
-        }
-        let at = random.below(line.len());
-        match random.below(5) {
-            0 => line[at] = random.next() as u8,
-            1 => line.insert(at, random.next() as u8),
-            2 => drop(line.remove(at)),
-            3 => line.truncate(at),
-            _ => {
-                let piece = line[at..].to_vec();
-                line.extend(piece);
-            }
-        }
-    }
-    if random.below(200) == 0 {
-        line = line.repeat(random.below(100) + 1);
-    }
-    line
+struct Commands {
+    seeds: Vec<Vec<u8>>,
+    words: Vec<&'static [u8]>,
+    /// Lines that began or ended something.
+    done: AtomicU64,
 }
 
-/// As servers hand it over: what is not UTF-8 has become replacement characters.
-fn check(bytes: &[u8], random: &mut Random) {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let arguments: Vec<&str> = match random.below(3) {
-        0 => vec![&text],
-        1 => text.splitn(3, ' ').collect(),
-        _ => text.split(' ').collect(),
-    };
-    let lines = run(&arguments, &Requester::Console, &Granted::all(), &Session);
-    assert!((1..=14).contains(&lines.len()), "{text:?}");
-    for line in lines {
-        let shown = line.render(Audience::Console);
-        assert!(presentable(&shown), "{text:?} gives {shown:?}");
-        assert!(shown.chars().count() < 1_000, "{text:?} gives {shown:?}");
+impl Commands {
+    fn format(&self) -> Format<'_> {
+        Format {
+            numbers: Numbers::Text,
+            extremes: &[4, 10, 11, 1_000, 1_001, 60_000, 86_400, 86_401, 1_000_000],
+            words: &self.words,
+            seeds: &self.seeds,
+            longest: 64 << 10,
+        }
+    }
+}
+
+impl Target for Commands {
+    const TEST: &'static str = "commands::random_lines_are_answered_presentably";
+    const INPUTS: u64 = 200_000;
+    const MEMORY_BYTES: u64 = 64 << 20;
+
+    fn seeds(&self) -> &[Vec<u8>] {
+        &self.seeds
+    }
+
+    fn make(&self, random: &mut Random) -> Vec<u8> {
+        let mut line = match random.below(4) {
+            0 => Vec::new(),
+            _ => random.one_of(&self.seeds).clone(),
+        };
+        // A good line with few words more is often one again.
+        let more = if random.once_in(2) { 3 } else { 9 };
+        for _ in 0..random.below(more) {
+            if !random.once_in(8) {
+                line.push(b' ');
+            }
+            line.extend(random.one_of(WORDS).bytes());
+        }
+        for _ in 0..random.below(more / 2) {
+            self.format().spoil(&mut line, random);
+        }
+        if random.once_in(200) {
+            line = line.repeat(random.below(100) + 1);
+        }
+        line
+    }
+
+    /// As servers hand it over: what is not UTF-8 has become replacement characters.
+    fn check(&self, input: &[u8]) {
+        let text = String::from_utf8_lossy(input).into_owned();
+        let arguments: Vec<&str> = match Random::of_bytes(input).below(3) {
+            0 => vec![&text],
+            1 => text.splitn(3, ' ').collect(),
+            _ => text.split(' ').collect(),
+        };
+        let session = Session::default();
+        let lines = run(&arguments, &Requester::Console, &Granted::all(), &session);
+        assert!((1..=14).contains(&lines.len()), "{text:?}");
+        for line in lines {
+            let shown = line.render(Audience::Console);
+            assert!(presentable(&shown), "{text:?} gives {shown:?}");
+            assert!(shown.chars().count() < 1_000, "{text:?} gives {shown:?}");
+        }
+        // Relaxed, here and below: a count.
+        self.done
+            .fetch_add(u64::from(session.was_asked.get()), Ordering::Relaxed);
+    }
+
+    fn finish(&self, inputs: u64) -> String {
+        let done = self.done.load(Ordering::Relaxed);
+        assert!(done > inputs / 50, "{done} of {inputs} lines were commands");
+        format!("{done} lines were commands that the session took")
     }
 }
 
 #[test]
 fn random_lines_are_answered_presentably() {
-    let (inputs, mut random) = fuzz::inputs(200_000);
-    for _ in 0..inputs {
-        let bytes = line(&mut random);
-        check(&bytes, &mut random);
-    }
+    fuzz(&Commands {
+        seeds: corpus("commands"),
+        words: WORDS.iter().map(|word| word.as_bytes()).collect(),
+        done: AtomicU64::new(0),
+    });
 }

@@ -1,0 +1,68 @@
+//! What a process has, to see what is left of what was done in it.
+
+use std::path::PathBuf;
+
+use harness::Server;
+
+/// One look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remains {
+    /// The names of all threads, sorted.
+    pub threads: Vec<String>,
+    pub descriptors: usize,
+    pub mappings: usize,
+    pub resident_kib: u64,
+    pub tools: String,
+    pub signal: String,
+}
+
+/// Those names that `after` has more often than `before`.
+pub fn more(before: &[String], after: &[String]) -> Vec<String> {
+    let mut known = before.to_vec();
+    let mut is_new = |name: &&String| match known.iter().position(|other| other == *name) {
+        Some(at) => {
+            known.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    after.iter().filter(|name| is_new(name)).cloned().collect()
+}
+
+/// Memory in use, in KiB.
+pub fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+impl Remains {
+    pub fn of(server: &mut Server) -> Self {
+        let [threads, tools, signal] =
+            ["!threads", "!tools", "!sigprof"].map(|probe| server.ask(probe, probe).unwrap());
+        let process = PathBuf::from(format!("/proc/{}", server.pid()));
+        let maps = std::fs::read_to_string(process.join("maps")).unwrap();
+        let names = threads.rsplit_once("!threads ").map_or("", |(_, names)| names);
+        Remains {
+            threads: names.split(" | ").map(str::to_owned).collect(),
+            tools,
+            signal,
+            descriptors: std::fs::read_dir(process.join("fd")).unwrap().count(),
+            mappings: maps.lines().count(),
+            resident_kib: resident_kib(server.pid()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_more_of_a_known_name_is_one_more() {
+        let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(more(&names("a a b"), &names("b a")), Vec::<String>::new());
+        assert_eq!(more(&names("a b"), &names("a a b c")), names("a c"));
+    }
+}
