@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use endstone_spark::model::{CodeId, MonotonicNanos, PythonState};
-use endstone_spark::python::Attribution;
+use endstone_spark::python::{Attribution, Runtime};
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use interpreter::Object;
@@ -105,6 +105,11 @@ fn child() {
     python.add_fast_function(c"nothing", nothing);
     python.add_function_of_one(c"say", say);
     run(include_str!("programs/memory.py"));
+    if Runtime::discover().unwrap().version().starts_with("3.15.") {
+        // CPython 3.15.0 dies of it with a tool that does nothing too, so there is nothing to compare with.
+        println!("CPython 3.15 does not bear it without us either: NOT RUN\nchild is done");
+        return;
+    }
     run("begin_other()");
     let without_us = failures();
     run("end_other()");

@@ -420,7 +420,9 @@ def load_call(address):
 @under("")
 def fork_main():
     assert subprocess.run(["/bin/true"], check=False).returncode == 0
-    child = os.fork()
+    # In the child CPython ends the states of all other threads, and one that Python did not make wants this lock then: whoever held it is not there any more.
+    with threading._active_limbo_lock:
+        child = os.fork()
     if not child:
         fork_child()
     assert os.waitpid(child, 0)[1] == 0

@@ -5,7 +5,9 @@
 //! reached through these functions.
 
 use std::arch::naked_asm;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, OsStr, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use endstone_spark::endstone::abi::ServerSlots;
@@ -16,8 +18,8 @@ use crate::world;
 /// Virtual functions of `Server`.
 pub const SERVER_SLOTS: usize = 48;
 
-/// How the profiler's file is called.
-const PROFILER: &str = "endstone_spark.so";
+/// How the name of the profiler's file begins. Endstone loads a copy, whose name goes on with a number.
+const PROFILER: &str = "endstone_spark";
 
 /// The gates' targets: what stood in the vtable before.
 static FUNCTIONS: [AtomicUsize; SERVER_SLOTS] = [const { AtomicUsize::new(0) }; SERVER_SLOTS];
@@ -61,7 +63,9 @@ fn is_profiler(code: *const c_void) -> bool {
         let mut info: libc::Dl_info = std::mem::zeroed();
         libc::dladdr(code, &raw mut info) != 0
             && !info.dli_fname.is_null()
-            && CStr::from_ptr(info.dli_fname).to_bytes().ends_with(PROFILER.as_bytes())
+            && Path::new(OsStr::from_bytes(CStr::from_ptr(info.dli_fname).to_bytes()))
+                .file_name()
+                .is_some_and(|name| name.as_bytes().starts_with(PROFILER.as_bytes()))
     }
 }
 
