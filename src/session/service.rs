@@ -230,6 +230,9 @@ impl Service {
         if worker_ended {
             // What it has not saved is for the next start. One that was left to itself saves it and needs its journal until then.
             drop(self.shared.journaling.take());
+        } else {
+            // It has all the time it needs now.
+            self.shared.names_until.lift();
         }
         self.shared.journaling.end(left());
         // Last: the session's windows were made of it. What it found is gone with the plugin, so nobody needs to know if its thread is left to itself.

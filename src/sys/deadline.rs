@@ -30,6 +30,12 @@ impl Deadline {
             .fetch_min(clock::monotonic().0.saturating_add(nanos), Ordering::Relaxed);
     }
 
+    /// Takes it back: nobody waits any more.
+    pub fn lift(&self) {
+        // Relaxed: as above.
+        self.0.store(u64::MAX, Ordering::Relaxed);
+    }
+
     /// Waits on `changed` while `waits` says so, at most for `limit`, and not after the deadline.
     pub fn wait_while<T>(
         &self,
@@ -68,5 +74,7 @@ mod tests {
         assert!(copy.is_over());
         deadline.set_in(Duration::from_secs(3_600));
         assert!(copy.is_over());
+        deadline.lift();
+        assert!(!copy.is_over());
     }
 }
