@@ -163,7 +163,12 @@ impl TickFilter {
             tick.before.min(MonotonicNanos(inside.0.saturating_add(tick.nanos)))
         });
         let begin = MonotonicNanos(end.0.saturating_sub(tick.nanos));
-        self.previous = Some(TickEnd { before: end, ..tick });
+        let last = last.min(end);
+        self.previous = Some(TickEnd {
+            after: last,
+            before: end,
+            ..tick
+        });
         if begin >= self.started_at {
             self.figures.seen += 1;
             self.figures.longest_nanos = self.figures.longest_nanos.max(tick.nanos);
@@ -174,7 +179,7 @@ impl TickFilter {
                     begin,
                     end,
                     first: begin,
-                    last: last.min(end),
+                    last,
                 });
                 if self.spans.len() > limits::SLOW_TICKS {
                     self.spans.pop_front();

@@ -178,6 +178,28 @@ fn the_ticks_own_task_bounds_its_beginning_and_its_end() {
 }
 
 #[test]
+fn slow_ticks_without_a_pause_are_known_by_their_tasks_alone() {
+    let mut slow = TickFilter::new(60 * MS, at(0.0));
+    let mut booked = Booked::default();
+    // Nobody looks in between, as in a recovered session: each tick's task is known, and that it was over when the next one's ran.
+    for step in 1..=90 {
+        let taken_at = at(f64::from(step) * 4.0);
+        slow.sample(&sample(SERVER, taken_at, 4 * MS), &function(1), &mut booked.book());
+    }
+    for (begin, end) in [(0.0, 50.0), (50.0, 150.0), (150.0, 250.0), (250.0, 350.0)] {
+        let tick = TickEnd {
+            after: at(begin),
+            ..exactly(begin, end)
+        };
+        slow.tick(tick, &mut booked.book());
+    }
+    slow.finish(&mut booked.book());
+    assert_eq!(slow.figures().kept, 3);
+    assert_eq!(slow.figures().samples_uncertain, 0, "each follows from the one before");
+    assert_eq!(booked.millis(SERVER, 1), 300.0);
+}
+
+#[test]
 fn a_sample_that_comes_later_than_its_ticks_end_is_known_still_belongs_to_it() {
     let mut slow = TickFilter::new(10 * MS, at(0.0));
     let mut booked = Booked::default();

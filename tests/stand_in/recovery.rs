@@ -229,7 +229,11 @@ fn a_recovered_profile_of_slow_ticks_holds_only_those() {
     // What a session shows of its slow ticks is little of what it has written.
     assert!(figure(&profile, "Slow ticks", "samples kept") < written as f64);
     let millis = profile.total_millis();
-    assert!(millis >= 2_500.0, "{millis}");
+    assert!(
+        millis >= 2_500.0,
+        "{millis} ms of {kept} ticks; {:?}, {written} samples",
+        profile.extra("Slow ticks")
+    );
     assert!(profile.share_of(|stack| stack.has(super::slow_ticks::SAVE)) > 0.5);
     server.stop_cleanly().unwrap();
 }
