@@ -34,7 +34,8 @@ def under(*parents):
 
 
 PARENTS["under"] = PARENTS["noted"] = ("", "<module>")
-PARENTS["<module>"] = ("",)
+PARENTS["<module>"] = ("", "made_main")
+PARENTS["<genexpr>"] = ("mon_main",)
 
 
 # Sorting, with Python functions that C calls.
