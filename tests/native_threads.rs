@@ -126,7 +126,7 @@ fn shares_are_right_while_threads_are_born_and_die() {
             // Thread n does n of 9 parts of its work in its own function. Nothing else may take time: to write in memory for the first time waits for whoever
             // just makes a thread (measured: 0.7 % of all time).
             let part = index as u64 + 1;
-            let mut diary = vec![u64::MAX; 12_000 * torture_time(8).as_secs() as usize];
+            let mut diary = vec![u64::MAX; 12_000 * torture_time(25).as_secs() as usize];
             diary.clear();
             while !stop.load(Ordering::Relaxed) {
                 diary.push(clock::monotonic().0);
@@ -175,7 +175,7 @@ fn shares_are_right_while_threads_are_born_and_die() {
     let mut rooted = (0_u64, 0_u64);
     let mut ended = HashSet::new();
     let begun = Instant::now();
-    while begun.elapsed() < torture_time(8) {
+    while begun.elapsed() < torture_time(25) {
         source.drain(Duration::from_millis(20), &mut |sample| {
             assert!(!ours.contains(&sample.thread.tid), "a thread of ours");
             assert!(
@@ -212,7 +212,7 @@ fn shares_are_right_while_threads_are_born_and_die() {
     let serials: HashSet<u32> = threads.keys().map(|key| key.serial).collect();
     assert_eq!(serials.len(), threads.len(), "one serial for each life");
     // What a quiet machine can do; a full one may keep the sampler waiting, or the reader of its samples, for seconds.
-    let long = torture_time(8) >= Duration::from_secs(30);
+    let long = torture_time(25) >= Duration::from_secs(30);
     let (mut met, mut brief) = (0, 0);
     for (key, booked) in threads {
         let Some(index) = busy.get(&key.tid) else {
