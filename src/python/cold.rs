@@ -111,8 +111,12 @@ fn on_cold_path(mark: *mut PyObject, act: impl FnOnce(&Live)) -> bool {
 
 /// Whether an event is of a code object that no eval frame runs, and then counts it: functions that Cython compiled with profiling on send events like
 /// Python's, from frames of their own. Their anchors are anywhere on the stack, and would pass for an event of an eval frame further out, which drops
-/// what is inside. In a profile they are the native functions that they are.
+/// what is inside. In a profile they are the native functions that they are. Looked at once for each code object that the interpreter runs: a foreign one
+/// never gets an id.
 fn is_foreign(live: &Live, code: *mut PyObject) -> bool {
+    if live.codes.lock().find(code.addr() as u64).is_some() {
+        return false;
+    }
     let api = live.api;
     // SAFETY: the lock is held; `code` is alive for the call. The frame is borrowed from the thread, and the code object that it runs is a new reference,
     // given back at once: the frame keeps it alive.
