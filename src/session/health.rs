@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{Notice, Requester};
-use super::report::{PROFILES, creator, place, source};
+use super::report::{creator, place, put_among_profiles, source};
 use super::server::{Inquiry, last_minutes};
 use super::state::Shared;
 use super::upload;
 use crate::export::{self, HealthReport};
 use crate::limits;
 use crate::model::{PastKind, PastProfile, ProfilePlace, clean_text};
-use crate::sys::{PrivateDir, clock, fault};
+use crate::sys::{clock, fault};
 use crate::upload::Content;
 
 /// Told when this failed in a way that should not be.
@@ -37,15 +37,13 @@ fn report(shared: &Shared, by: &Requester) {
         }
         Err(reason) => reason,
     };
-    let saved = PrivateDir::open(&shared.folder.join(PROFILES)).and_then(|folder| {
-        let path = export::save_health(&folder, &report)?;
-        let removed = export::make_room(&folder, &path, shared.settings.profile_folder_bytes());
-        Ok((path, removed))
+    let saved = put_among_profiles(&shared.folder, &shared.settings, |profiles| {
+        export::save_health(profiles, &report)
     });
     match saved {
-        Ok((path, removed)) => {
-            if !removed.is_empty() {
-                shared.send(by, Notice::ProfilesRemoved(removed));
+        Ok((path, removal)) => {
+            if let Some(removal) = removal {
+                shared.send(by, removal);
             }
             remember(shared, by, &report, ProfilePlace::File(place(&path)));
             let viewer = shared.settings.viewer.page("");

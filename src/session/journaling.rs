@@ -13,7 +13,7 @@ use super::recording::Purpose;
 use super::ticks::TickSample;
 use crate::journal::{Feed, Journal, OpenError, Owner, PluginRecord, RecoveryFolder, SessionHead, TickFeed};
 use crate::limits;
-use crate::model::{MonotonicNanos, ThreadChoice, ThreadNames, Tid};
+use crate::model::{ThreadChoice, ThreadNames, Tid};
 use crate::sys::thread::Worker;
 use crate::sys::{LockError, clock, process_uptime_millis, sleep};
 
@@ -72,7 +72,7 @@ impl Journaling {
         loop {
             match self.folder() {
                 Err(OpenError::Lock(LockError::ThisProcess)) if self.ends() => return Ok(None),
-                Err(OpenError::Lock(LockError::ThisProcess)) => pause(),
+                Err(OpenError::Lock(LockError::ThisProcess)) => sleep::nanos(limits::RECOVERY_LOOK_MILLIS * 1_000_000),
                 other => return other.map(Some),
             }
         }
@@ -90,10 +90,7 @@ impl Journaling {
             return None;
         }
         let ticks = TickFeed::default();
-        let head = SessionHead {
-            in_background: purpose == Purpose::Background,
-            ..head(request, server_thread, environment)
-        };
+        let head = head(request, purpose, server_thread, environment);
         let begun = self
             .folder()
             .map_err(|error| error.to_string())
@@ -171,12 +168,7 @@ impl Journaling {
     }
 }
 
-fn pause() {
-    let nanos = limits::RECOVERY_LOOK_MILLIS * 1_000_000;
-    sleep::until(MonotonicNanos(clock::monotonic().0.saturating_add(nanos)));
-}
-
-fn head(request: &StartRequest, server_thread: Tid, environment: &Environment) -> SessionHead {
+fn head(request: &StartRequest, purpose: Purpose, server_thread: Tid, environment: &Environment) -> SessionHead {
     let names = match &request.threads {
         ThreadChoice::Server | ThreadChoice::All => Vec::new(),
         ThreadChoice::Named(names) => names.texts(),
@@ -192,7 +184,7 @@ fn head(request: &StartRequest, server_thread: Tid, environment: &Environment) -
         names_are_patterns: matches!(request.threads, ThreadChoice::Named(ThreadNames::Patterns(_))),
         ignore_sleeping: request.ignore_sleeping,
         only_ticks_over_millis: request.only_ticks_over_millis,
-        in_background: false,
+        in_background: purpose == Purpose::Background,
         view: request.view,
         owner: match &request.requested_by {
             Requester::Console => Owner::Console,

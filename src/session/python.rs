@@ -230,9 +230,9 @@ fn attach_now(runtime: Runtime, table: &'static ShadowTable, shared: &Shared) {
     }
     *side = match result {
         Ok(Ok(attribution)) => Side::On(attribution),
+        Ok(Err(error)) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
         // What it had done by then was undone on the way out; whoever waits must not wait for ever.
         Err(_) => off(PythonState::Unsupported(PANICKED.to_owned()), runtime.version()),
-        Ok(Err(error)) => off(PythonState::Unsupported(error.to_string()), runtime.version()),
     };
     shared.changed.notify_all();
 }

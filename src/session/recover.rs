@@ -153,7 +153,7 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
         made.kind = PastKind::Background;
     }
     match report::save(&shared.folder, made, Kind::Recovered, &shared.settings) {
-        Ok(saved) => {
+        Ok(mut saved) => {
             let by = Requester::Console;
             worker::remember(shared, &by, &saved.profile, ProfilePlace::File(saved.place()));
             if let Some((over_millis, ticks)) = slow_ticks {
@@ -170,7 +170,7 @@ fn recover(shared: &Shared, folder: &RecoveryFolder, found: &Found) -> bool {
                     viewer: shared.settings.viewer.page(""),
                 },
             );
-            if let Some(removal) = saved.removal() {
+            if let Some(removal) = saved.removal.take() {
                 shared.send(&by, removal);
             }
             done(&read.damaged);

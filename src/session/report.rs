@@ -17,7 +17,7 @@ use crate::model::{
 use crate::profile::{Snapshot, ThreadProfile, Tree, WindowStats};
 use crate::settings::Settings;
 use crate::symbol::Symbolizer;
-use crate::sys::{Deadline, PrivateDir, fault, task};
+use crate::sys::{Deadline, PrivateDir, PrivateDirError, fault, task};
 
 /// Name of the folder that holds profiles, below the plugin's own.
 pub(super) const PROFILES: &str = "profiles";
@@ -89,18 +89,14 @@ pub(super) struct SaveError {
 pub(super) struct Saved {
     pub(super) profile: Unsaved,
     path: PathBuf,
-    removed: Vec<String>,
+    /// What is said of others that had to go for it.
+    pub(super) removal: Option<Notice>,
 }
 
 impl Saved {
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// What is said of others that had to go for it.
-    pub(super) fn removal(&self) -> Option<Notice> {
-        (!self.removed.is_empty()).then(|| Notice::ProfilesRemoved(self.removed.clone()))
     }
 
     /// What is said of it.
@@ -125,18 +121,29 @@ pub(super) fn place(path: &Path) -> String {
     format!("plugins/spark/{PROFILES}/{}", name.to_string_lossy())
 }
 
-/// Writes a profile below the plugin's folder.
+/// Writes a file among the profiles below the plugin's folder and makes room for it. Gives its path, and what is said of others that had to go.
+pub(super) fn put_among_profiles(
+    folder: &Path,
+    settings: &Settings,
+    write: impl FnOnce(&PrivateDir) -> Result<PathBuf, PrivateDirError>,
+) -> Result<(PathBuf, Option<Notice>), PrivateDirError> {
+    let profiles = PrivateDir::open(&folder.join(PROFILES))?;
+    let path = write(&profiles)?;
+    let removed = export::make_room(&profiles, &path, settings.profile_folder_bytes());
+    let removal = (!removed.is_empty()).then_some(Notice::ProfilesRemoved(removed));
+    Ok((path, removal))
+}
+
+/// Writes a profile there.
 pub(super) fn save(folder: &Path, unsaved: Unsaved, kind: Kind, settings: &Settings) -> Result<Saved, SaveError> {
-    let saved = PrivateDir::open(&folder.join(PROFILES)).and_then(|profiles| {
-        let path = export::save(&profiles, &unsaved.profile, unsaved.ended, kind)?;
-        let removed = export::make_room(&profiles, &path, settings.profile_folder_bytes());
-        Ok((path, removed))
+    let saved = put_among_profiles(folder, settings, |profiles| {
+        export::save(profiles, &unsaved.profile, unsaved.ended, kind)
     });
     match saved {
-        Ok((path, removed)) => Ok(Saved {
+        Ok((path, removal)) => Ok(Saved {
             profile: unsaved,
             path,
-            removed,
+            removal,
         }),
         Err(error) => Err(SaveError {
             unsaved,

@@ -429,7 +429,7 @@ fn save(shared: &Shared, by: &Requester, waiting: Vec<Unsaved>) -> Option<Notice
                     // What was kept of it stays for the next start, which has the time.
                     shared.send(by, Notice::Unnamed);
                 }
-                if let Some(removal) = saved.removal() {
+                if let Some(removal) = saved.removal.take() {
                     shared.send(by, removal);
                 }
                 if let Some(before) = last.replace(saved.notice(&shared.settings.viewer)) {

@@ -7,7 +7,7 @@ use super::keys::KEYS;
 use super::read::{ALL_DEFAULTS, Problem, read};
 use crate::limits;
 use crate::model::clean_text;
-use crate::sys::PrivateDir;
+use crate::sys::{PrivateDir, PrivateDirError};
 
 /// Its name in the plugin's folder.
 const NAME: &str = "config.toml";
@@ -41,11 +41,12 @@ pub fn load(folder: &Path) -> Loaded {
         settings,
         problems: vec![Problem::of_file(problem)],
     };
+    let why = |error: PrivateDirError| clean_text(&error.to_string(), limits::COMMENT_CHARS);
     let unread = |problem: String| with(Settings::unread(), format!("{problem}. {ALL_DEFAULTS}"));
     let opened = match PrivateDir::open(folder) {
         Ok(opened) => opened,
         Err(error) => {
-            let error = clean_text(&error.to_string(), limits::COMMENT_CHARS);
+            let error = why(error);
             return match folder.try_exists() {
                 // Then there is no file in it either.
                 Ok(false) => with(
@@ -67,17 +68,11 @@ pub fn load(folder: &Path) -> Loaded {
                 },
                 Err(error) => with(
                     Settings::default(),
-                    format!(
-                        "could not be written: {}. The defaults are used.",
-                        clean_text(&error.to_string(), limits::COMMENT_CHARS)
-                    ),
+                    format!("could not be written: {}. The defaults are used.", why(error)),
                 ),
             };
         }
-        Err(error) => {
-            let error = clean_text(&error.to_string(), limits::COMMENT_CHARS);
-            return unread(format!("could not be read: {error}"));
-        }
+        Err(error) => return unread(format!("could not be read: {}", why(error))),
     };
     let Ok(text) = String::from_utf8(bytes) else {
         return unread("this is not UTF-8 text".to_owned());

@@ -30,14 +30,11 @@ impl Kind {
     pub(super) fn set(&self, settings: &mut Settings, value: &DeValue<'_>) -> Result<(), String> {
         match self {
             Kind::Address(field) => {
-                let text = value.as_str().unwrap_or_default();
-                *field(settings) = WebAddress::parse(text).map_err(|allowed| allowed.to_string())?;
+                *field(settings) = address(value)?;
             }
             Kind::Receiver(field) => {
-                let address = WebAddress::parse(value.as_str().unwrap_or_default());
-                let wrong = address.as_ref().err().map(ToString::to_string);
-                *field(settings) = address.ok();
-                return wrong.map_or(Ok(()), Err);
+                *field(settings) = None;
+                *field(settings) = Some(address(value)?);
             }
             // What one says of a switch is understood of the other.
             Kind::Truth(field) => *field(settings) = switch(value).ok_or("true or false")?,
@@ -76,6 +73,10 @@ impl Kind {
             _ => format!("The default ({}) is used for this run.", self.default_text()),
         }
     }
+}
+
+fn address(value: &DeValue<'_>) -> Result<WebAddress, String> {
+    WebAddress::parse(value.as_str().unwrap_or_default()).map_err(|allowed| allowed.to_string())
 }
 
 fn switch(value: &DeValue<'_>) -> Option<bool> {

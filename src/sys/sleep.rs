@@ -12,6 +12,11 @@ pub fn until(deadline: MonotonicNanos) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &time, std::ptr::null_mut()) };
 }
 
+/// Sleeps for so long, or shorter when a signal comes.
+pub fn nanos(nanos: u64) {
+    until(MonotonicNanos(super::clock::monotonic().0.saturating_add(nanos)));
+}
+
 /// Asks the kernel to wake the calling thread as exactly as it can, instead of within 50 microseconds.
 pub fn be_exact() {
     // SAFETY: concerns this thread's timers only; 1 ns is the smallest slack (prctl(2)).

@@ -215,9 +215,7 @@ impl Worker {
         }
         finished
     }
-}
 
-impl Worker {
     /// As [`Worker::join_timeout`], but not after the deadline, which may be set meanwhile.
     pub fn join_until(self, limit: Duration, deadline: &Deadline) -> bool {
         deadline.wait_while(&self.shared.signal, &mut self.shared.ended.lock(), limit, |ended| {
