@@ -8,20 +8,14 @@ mod pythons;
 #[path = "python/session.rs"]
 mod session;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use endstone_spark::model::{MonotonicNanos, PythonState};
+use endstone_spark::model::PythonState;
 use endstone_spark::python::Attribution;
-use endstone_spark::shadow::ShadowTable;
-use endstone_spark::sys::thread::current_tid;
 use interpreter::Object;
 use session::{detach, python, run, session};
 
 /// Asks for an audit of this thread, as the sampler does after a sample.
 unsafe extern "C" fn ask(_module: Object, _nothing: Object) -> Object {
-    static NOW: AtomicU64 = AtomicU64::new(1 << 60);
-    let now = NOW.fetch_add(1_000_000_000, Ordering::Relaxed);
-    ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(now));
+    session::ask_for_audit();
     python().int(0)
 }
 

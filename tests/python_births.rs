@@ -8,17 +8,14 @@ mod pythons;
 #[path = "python/session.rs"]
 mod session;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use endstone_spark::model::{CodeId, MonotonicNanos, PythonState};
+use endstone_spark::model::{CodeId, PythonState};
 use endstone_spark::native::Unwinder;
 use endstone_spark::python::{Attribution, Runtime, attach};
-use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
-use endstone_spark::sys::thread::current_tid;
+use endstone_spark::shadow::ShadowTable;
 use interpreter::Object;
-use session::{detach, python, run, session};
+use session::{ask_for_audit, detach, python, qualified_names, run, session, shadow_stack};
 
 /// The true names, and the ids on the shadow stack, if there was one.
 type Check = (Vec<String>, Option<Vec<CodeId>>);
@@ -29,26 +26,15 @@ static ELSEWHERE: Mutex<Option<Attribution>> = Mutex::new(None);
 
 /// Compares later, and asks for an audit as the sampler's handler does after a sample.
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
-    static NOW: AtomicU64 = AtomicU64::new(1 << 60);
-    let mut buffer = ReadBuffer::new();
-    let shadow = match ShadowTable::global().read(current_tid(), &mut buffer) {
-        ShadowRead::Frames { count, .. } => Some(buffer.entries(count).iter().map(|entry| entry.code).collect()),
-        _ => None,
-    };
-    CHECKS.lock().unwrap().push((python().true_stack(), shadow));
-    let now = NOW.fetch_add(1_000_000_000, Ordering::Relaxed);
-    ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(now));
+    CHECKS.lock().unwrap().push((python().true_stack(), shadow_stack()));
+    ask_for_audit();
     python().int(0)
 }
 
 /// Judges the checks so far, of which the session saw all. To be called with the lock, so that no thread checks meanwhile. How many had a stack, and how
 /// many had none yet.
 fn judge(attribution: &Attribution) -> (usize, usize) {
-    let names: HashMap<CodeId, String> = attribution
-        .freeze()
-        .into_iter()
-        .map(|(id, info)| (id, info.qualified_name))
-        .collect();
+    let names = qualified_names(attribution);
     let checks = std::mem::take(&mut *CHECKS.lock().unwrap());
     let (mut stacks, mut none) = (0, 0);
     for (truth, shadow) in checks {

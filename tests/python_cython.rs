@@ -14,10 +14,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use endstone_spark::model::{CodeId, MonotonicNanos, PythonState, StackEnd};
+use endstone_spark::model::{CodeId, PythonState};
 use endstone_spark::native::{self, SamplerOptions, ThreadSelection};
 use endstone_spark::profile::{FrameKey, Merger};
 use endstone_spark::python::Attribution;
@@ -25,7 +25,7 @@ use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use harness::{Lab, PythonVersion};
 use interpreter::Object;
-use session::{detach, python, run, session};
+use session::{ask_for_audit, detach, python, run, session, unwind_here};
 
 /// The release that has wheels for all versions that are followed.
 const CYTHON: &str = "cython==3.2.0";
@@ -35,19 +35,7 @@ type Check = (Vec<String>, Vec<(CodeId, bool)>);
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 static GOES_ON: AtomicBool = AtomicBool::new(true);
 
-/// Return addresses and stack pointers after the returns, from here outwards.
-#[inline(never)]
-fn unwind_here(frames: &mut Vec<(u64, u64)>) {
-    let (pc, sp, bp): (u64, u64, u64);
-    // SAFETY: reads three registers at one point.
-    unsafe {
-        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) bp);
-    }
-    assert_eq!(session::unwinder().unwind(pc, sp, bp, frames), StackEnd::Root);
-}
-
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
-    static NOW: AtomicU64 = AtomicU64::new(1 << 60);
     let mut buffer = ReadBuffer::new();
     let read = ShadowTable::global().read(current_tid(), &mut buffer);
     if let ShadowRead::Frames { count, .. } = read {
@@ -58,8 +46,7 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
         let entries = entries.map(|entry| (entry.code, placed(entry.anchor))).collect();
         CHECKS.lock().unwrap().push((python().true_stack(), entries));
     }
-    let now = NOW.fetch_add(1_000_000_000, Ordering::Relaxed);
-    ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(now));
+    ask_for_audit();
     python().int(0)
 }
 
@@ -225,21 +212,7 @@ fn compiled_functions_that_tell_of_themselves_misplace_nothing() {
             println!("CPython {minor} has no headers here: NOT RUN");
             continue;
         }
-        let output = pythons::child_of(&python)
-            .env("PYTHONPATH", folder.path())
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        println!(
-            "--- {}\n{text}\n{}",
-            python.version,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert!(
-            output.status.success() && text.contains("child is done"),
-            "CPython {minor} failed: {}",
-            output.status
-        );
+        pythons::run_child(&python, pythons::child_of(&python).env("PYTHONPATH", folder.path()));
         ran += 1;
     }
     if ran == 0 {

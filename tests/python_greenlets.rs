@@ -34,8 +34,7 @@ static LATE: Mutex<Option<Attribution>> = Mutex::new(None);
 
 /// Seconds that each part is sampled.
 fn seconds() -> u64 {
-    let wanted = std::env::var("SPARK_TORTURE_SECONDS");
-    wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(4)
+    session::torture_seconds(4)
 }
 
 fn judged(attribution: &Attribution, what: &str, source: &str) -> Verdicts {

@@ -27,8 +27,7 @@ const KIND: &str = "SPARK_TEST_MADE_CODE";
 
 /// Seconds that each is sampled.
 fn seconds() -> u64 {
-    let wanted = std::env::var("SPARK_TORTURE_SECONDS");
-    wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(2)
+    session::torture_seconds(2)
 }
 
 #[test]

@@ -10,36 +10,26 @@ mod pythons;
 #[path = "python/session.rs"]
 mod session;
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use endstone_spark::model::{CodeId, MonotonicNanos, PythonState};
+use endstone_spark::model::{CodeId, PythonState};
 use endstone_spark::python::{Attribution, Runtime};
-use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
-use endstone_spark::sys::thread::current_tid;
 use interpreter::Object;
-use session::{detach, python, run, session};
+use session::{ask_for_audit, detach, python, qualified_names, run, session, shadow_stack};
 
 /// The true names, and the ids on the shadow stack, if there was one.
 type Check = (Vec<String>, Option<Vec<CodeId>>);
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
 
 unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
-    let mut buffer = ReadBuffer::new();
-    let shadow = match ShadowTable::global().read(current_tid(), &mut buffer) {
-        ShadowRead::Frames { count, .. } => Some(buffer.entries(count).iter().map(|entry| entry.code).collect()),
-        _ => None,
-    };
-    CHECKS.lock().unwrap().push((python().true_stack(), shadow));
+    CHECKS.lock().unwrap().push((python().true_stack(), shadow_stack()));
     python().int(0)
 }
 
 /// Asks for an audit at the thread's next call.
 unsafe extern "C" fn ask(_module: Object, _nothing: Object) -> Object {
-    static NOW: AtomicU64 = AtomicU64::new(1 << 60);
-    let now = NOW.fetch_add(1_000_000_000, Ordering::Relaxed);
-    ShadowTable::global().ask_for_audit(current_tid(), MonotonicNanos(now));
+    ask_for_audit();
     python().int(0)
 }
 
@@ -49,11 +39,7 @@ unsafe extern "C" fn nothing(_module: Object, _arguments: Object) -> Object {
 
 /// Every stack is true but for functions that could not be named.
 fn judge(attribution: &Attribution) -> usize {
-    let names: HashMap<CodeId, String> = attribution
-        .freeze()
-        .into_iter()
-        .map(|(id, info)| (id, info.qualified_name))
-        .collect();
+    let names = qualified_names(attribution);
     let checks = std::mem::take(&mut *CHECKS.lock().unwrap());
     for (truth, shadow) in &checks {
         let shadow = shadow.as_ref().expect("a thread lost its stack");

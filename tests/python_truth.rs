@@ -27,14 +27,14 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use endstone_spark::model::{CodeId, PythonState, StackEnd};
+use endstone_spark::model::{CodeId, PythonState};
 use endstone_spark::python::Runtime;
 use endstone_spark::shadow::{ReadBuffer, ShadowRead, ShadowTable};
 use endstone_spark::sys::thread::current_tid;
 use frames::{Frame, identity};
 use interpreter::{Interpreter, Object};
 use judged::{learn, sample, version, watch_me};
-use session::python;
+use session::{python, unwind_here};
 
 /// One comparison: what the interpreter says, and what the shadow stack says.
 struct Check {
@@ -47,17 +47,6 @@ struct Check {
 }
 
 static CHECKS: Mutex<Vec<Check>> = Mutex::new(Vec::new());
-
-/// Return addresses and stack pointers after the returns, from here outwards.
-#[inline(never)]
-fn unwind_here(frames: &mut Vec<(u64, u64)>) {
-    let (pc, sp, bp): (u64, u64, u64);
-    // SAFETY: reads three registers at one point.
-    unsafe {
-        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) bp);
-    }
-    assert_eq!(session::unwinder().unwind(pc, sp, bp, frames), StackEnd::Root);
-}
 
 /// What the samples' judge reads in memory is what the public API says.
 fn check_own_reading(python: &Interpreter, truth: &[(String, u32, u8)]) {
@@ -165,8 +154,7 @@ fn judge(names: &HashMap<CodeId, String>) -> (usize, Vec<String>, usize) {
 
 /// Seconds that real samples are taken of each CPython.
 fn seconds() -> u64 {
-    let wanted = std::env::var("SPARK_TORTURE_SECONDS");
-    wanted.ok().and_then(|wanted| wanted.parse().ok()).unwrap_or(15)
+    session::torture_seconds(15)
 }
 
 /// Python's way through C++.
@@ -226,11 +214,7 @@ fn child() {
         // The second session shows that the first left nothing behind, and lasts.
         let seconds = if round == 1 { 3 } else { seconds() };
         let verdicts = sample(&attribution, || python.run(&format!("unchecked({seconds})")));
-        let names = attribution
-            .freeze()
-            .into_iter()
-            .map(|(id, info)| (id, info.qualified_name))
-            .collect();
+        let names = session::qualified_names(&attribution);
         let figures = attribution.diagnostics();
         session::detach(attribution);
         let (checks, wrong, entering) = judge(&names);

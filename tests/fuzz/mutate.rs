@@ -48,6 +48,23 @@ const EXTREMES: &[u64] = &[
 ];
 
 impl Format<'_> {
+    /// A good input with one change more than so many at most.
+    pub fn spoiled_seed(&self, changes: usize, random: &mut Random) -> Vec<u8> {
+        let mut bytes = random.one_of(self.seeds).clone();
+        for _ in 0..=random.below(changes) {
+            self.spoil(&mut bytes, random);
+        }
+        bytes
+    }
+
+    /// Puts in a word up to so many times: long or deep, up to what is read and beyond.
+    pub fn swell(&self, bytes: &mut Vec<u8>, times: usize, random: &mut Random) {
+        let piece = random.one_of(self.words).repeat(1 + random.below(times));
+        let at = random.below(bytes.len() + 1);
+        bytes.splice(at..at, piece);
+        bytes.truncate(self.longest);
+    }
+
     /// Makes one change somewhere.
     pub fn spoil(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let at = random.below(bytes.len() + 1);

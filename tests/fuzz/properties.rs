@@ -66,10 +66,7 @@ impl Target for Properties {
             seeds: &self.seeds,
             longest: 512 << 10,
         };
-        let mut text = random.one_of(&self.seeds).clone();
-        for _ in 0..=random.below(8) {
-            format.spoil(&mut text, random);
-        }
+        let mut text = format.spoiled_seed(8, random);
         // Beyond the largest that is read.
         if random.once_in(1_000) {
             text = text.repeat(1 + random.below(1_000));

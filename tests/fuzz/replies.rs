@@ -86,16 +86,10 @@ impl Target for Replies {
             seeds: &self.seeds,
             longest: 128 << 10,
         };
-        let mut reply = random.one_of(&self.seeds).clone();
-        for _ in 0..=random.below(4) {
-            format.spoil(&mut reply, random);
-        }
-        // Long headers or bodies, up to what is read and beyond.
+        let mut reply = format.spoiled_seed(4, random);
+        // Long headers or bodies.
         if random.once_in(50) {
-            let piece = random.one_of(WORDS).repeat(1 + random.below(8_000));
-            let at = random.below(reply.len() + 1);
-            reply.splice(at..at, piece);
-            reply.truncate(format.longest);
+            format.swell(&mut reply, 8_000, random);
         }
         reply
     }

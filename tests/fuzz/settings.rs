@@ -91,16 +91,9 @@ impl Target for OwnSettings {
             seeds: &self.seeds,
             longest: 128 << 10,
         };
-        let mut text = random.one_of(&self.seeds).clone();
-        for _ in 0..=random.below(8) {
-            format.spoil(&mut text, random);
-        }
-        // Deep or many, up to what is read and beyond.
+        let mut text = format.spoiled_seed(8, random);
         if random.once_in(200) {
-            let piece = random.one_of(WORDS).repeat(1 + random.below(20_000));
-            let at = random.below(text.len() + 1);
-            text.splice(at..at, piece);
-            text.truncate(format.longest);
+            format.swell(&mut text, 20_000, random);
         }
         text
     }

@@ -112,6 +112,24 @@ pub fn child_of(python: &Python) -> Command {
     command
 }
 
+/// Runs a command of [`child_of`], which must end well.
+#[allow(dead_code)]
+pub fn run_child(python: &Python, command: &mut Command) {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!(
+        "--- {}\n{text}\n{}",
+        python.version,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        output.status.success() && text.contains("child is done"),
+        "CPython {} failed: {}",
+        python.version,
+        output.status
+    );
+}
+
 /// The versions to test: all that have `sys.monitoring`, or the one that `SPARK_TEST_PYTHON` names.
 pub fn wanted() -> Vec<&'static str> {
     let one = std::env::var("SPARK_TEST_PYTHON").ok();
@@ -138,18 +156,7 @@ pub fn in_children_with(prepare: &dyn Fn(&str, &mut Command)) {
         };
         let mut command = child_of(&python);
         prepare(minor, &mut command);
-        let output = command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        println!(
-            "--- {}\n{text}\n{}",
-            python.version,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert!(
-            output.status.success() && text.contains("child is done"),
-            "CPython {minor} failed: {}",
-            output.status
-        );
+        run_child(&python, &mut command);
         ran += 1;
     }
     assert!(ran > 0, "no CPython from 3.12 on was found");

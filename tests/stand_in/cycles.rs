@@ -2,34 +2,11 @@
 //!
 //! `SPARK_LIFECYCLES=1000 cargo test --release --test stand_in cycles` runs as many as are asked for.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use harness::Server;
+use harness::{Footprint, Server};
 
 use super::{RUNNING, SAVED, alone, lab};
-
-/// What the process has.
-#[derive(Clone, Copy, Debug)]
-struct Figures {
-    resident_kib: u64,
-    threads: usize,
-    descriptors: usize,
-    mappings: usize,
-}
-
-fn figures(pid: u32) -> Figures {
-    let process = PathBuf::from(format!("/proc/{pid}"));
-    let count = |folder: &str| std::fs::read_dir(process.join(folder)).unwrap().count();
-    let status = std::fs::read_to_string(process.join("status")).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    Figures {
-        resident_kib: resident.split_whitespace().next().unwrap().parse().unwrap(),
-        threads: count("task"),
-        descriptors: count("fd"),
-        mappings: std::fs::read_to_string(process.join("maps")).unwrap().lines().count(),
-    }
-}
 
 /// Waits for an answer until it comes: a machine that is busy with other things may take minutes for a run of hours.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -93,7 +70,7 @@ fn a_plugin_that_is_enabled_used_and_reloaded_all_the_time_leaves_nothing_behind
                 round + 1
             );
         }
-        sizes.push(figures(server.pid()));
+        sizes.push(Footprint::of(server.pid()).unwrap());
         for file in server.profile_files().unwrap() {
             std::fs::remove_file(file).unwrap();
         }
@@ -110,8 +87,8 @@ fn a_plugin_that_is_enabled_used_and_reloaded_all_the_time_leaves_nothing_behind
     };
     let (first, last) = (sizes[warm], sizes[cycles - 1]);
     // Of many cycles: how much the allocators have given back at one moment differs by tens of megabytes.
-    let resident = |sizes: &[Figures]| {
-        let mut sizes: Vec<u64> = sizes.iter().map(|figures| figures.resident_kib).collect();
+    let resident = |sizes: &[Footprint]| {
+        let mut sizes: Vec<u64> = sizes.iter().map(|size| size.resident_kib).collect();
         sizes.sort_unstable();
         sizes[sizes.len() / 2]
     };

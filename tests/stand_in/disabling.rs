@@ -9,6 +9,7 @@ use harness::{Lab, Profile, Python, Server, journal_files};
 use tempfile::TempDir;
 
 use super::bytebin::{Bytebin, Mode};
+use super::recovery::folder;
 use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, start, stop};
 
 /// Said when the plugin's end left something to itself.
@@ -49,15 +50,6 @@ fn server(lab: &Lab, python: &Python, folder: &Path, faults: &Faults) -> Server 
             "bytebinUrl = \"http://127.0.0.1:9\"\nbackgroundProfiler = false\n",
         )
         .start_ready()
-        .unwrap()
-}
-
-fn folder(lab: &Lab) -> TempDir {
-    let parent = lab.target().join("servers");
-    std::fs::create_dir_all(&parent).unwrap();
-    tempfile::Builder::new()
-        .prefix("disabling-")
-        .tempdir_in(parent)
         .unwrap()
 }
 

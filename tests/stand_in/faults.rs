@@ -191,17 +191,8 @@ fn a_panic_while_recovering_is_told_and_the_next_start_recovers() {
 #[test]
 fn a_panic_anywhere_ends_the_session_puts_all_back_and_the_server_lives() {
     let _alone = alone();
-    let lab = lab();
-    let python = lab.default_python().unwrap();
     let faults = tempfile::tempdir().unwrap();
-    let mut server = lab
-        .server(&python)
-        .samples()
-        .unwrap()
-        .profiler_file(lab.faulty_plugin().unwrap())
-        .env("SPARK_FAULTS", faults.path())
-        .start_ready()
-        .unwrap();
+    let mut server = faulty(faults.path());
     let before = left(&mut server);
     for (place, trigger, is_saved) in PLACES {
         let mark = server.mark();

@@ -21,7 +21,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytebin::{Bytebin, Mode};
-use harness::{Lab, PythonVersion, Server};
+use harness::{Footprint, Lab, PythonVersion, Server};
 use operator::Operator;
 use remains::Remains;
 use report::Report;
@@ -125,7 +125,9 @@ fn torture(version: Option<PythonVersion>, time: Duration, seed: u64) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         operator.session(&mut server, &mut report);
-        report.resident_kib.push(remains::resident_kib(server.pid()));
+        report
+            .resident_kib
+            .push(Footprint::of(server.pid()).unwrap().resident_kib);
     }
     operator.settle(&mut server, &mut report);
     let undone = python(&mut server, "__import__('torture').stop()");

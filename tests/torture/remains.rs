@@ -1,17 +1,13 @@
 //! What a process has, to see what is left of what was done in it.
 
-use std::path::PathBuf;
-
-use harness::Server;
+use harness::{Footprint, Server};
 
 /// One look.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remains {
     /// The names of all threads, sorted.
     pub threads: Vec<String>,
-    pub descriptors: usize,
-    pub mappings: usize,
-    pub resident_kib: u64,
+    pub footprint: Footprint,
     pub tools: String,
     pub signal: String,
 }
@@ -29,28 +25,16 @@ pub fn more(before: &[String], after: &[String]) -> Vec<String> {
     after.iter().filter(|name| is_new(name)).cloned().collect()
 }
 
-/// Memory in use, in KiB.
-pub fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
-}
-
 impl Remains {
     pub fn of(server: &mut Server) -> Self {
         let [threads, tools, signal] =
             ["!threads", "!tools", "!sigprof"].map(|probe| server.ask(probe, probe).unwrap());
-        let process = PathBuf::from(format!("/proc/{}", server.pid()));
-        let maps = std::fs::read_to_string(process.join("maps")).unwrap();
         let names = threads.rsplit_once("!threads ").map_or("", |(_, names)| names);
         Remains {
             threads: names.split(" | ").map(str::to_owned).collect(),
             tools,
             signal,
-            descriptors: std::fs::read_dir(process.join("fd")).unwrap().count(),
-            mappings: maps.lines().count(),
-            resident_kib: resident_kib(server.pid()),
+            footprint: Footprint::of(server.pid()).unwrap(),
         }
     }
 }

@@ -114,13 +114,13 @@ impl Report {
         if !threads.is_empty() {
             self.failures.push(format!("left behind, threads: {threads:?}"));
         }
-        if after.descriptors > before.descriptors {
-            let (before, after) = (before.descriptors, after.descriptors);
+        if after.footprint.descriptors > before.footprint.descriptors {
+            let (before, after) = (before.footprint.descriptors, after.footprint.descriptors);
             self.failures
                 .push(format!("left behind: {before} descriptors became {after}"));
         }
-        if after.mappings > before.mappings + MAPPINGS {
-            let (before, after) = (before.mappings, after.mappings);
+        if after.footprint.mappings > before.footprint.mappings + MAPPINGS {
+            let (before, after) = (before.footprint.mappings, after.footprint.mappings);
             self.failures
                 .push(format!("left behind: {before} mappings became {after}"));
         }

@@ -103,13 +103,20 @@ impl Lab {
         self.built("libendstone_spark.so")
     }
 
+    /// The cargo that runs us, or else the one on the path, in the project's folder.
+    pub fn cargo(&self) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root);
+        command
+    }
+
     /// The plugin with faults that a test may ask for (`src/sys/fault.rs`), built first: nobody else needs it.
     ///
     /// # Errors
     /// If it cannot be built.
     pub fn faulty_plugin(&self) -> Result<PathBuf> {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(&cargo)
+        let status = self
+            .cargo()
             .args([
                 "build",
                 "--quiet",
@@ -119,10 +126,9 @@ impl Lab {
                 "--features",
                 "fault-injection",
             ])
-            .current_dir(&self.root)
             .status()
             .map_err(|source| Error::Spawn {
-                program: cargo.to_string_lossy().into_owned(),
+                program: "cargo".to_owned(),
                 source,
             })?;
         if !status.success() {

@@ -5,13 +5,13 @@
 //! reached through these functions.
 
 use std::arch::naked_asm;
-use std::ffi::{CStr, OsStr, c_void};
+use std::ffi::c_void;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use endstone_spark::endstone::abi::ServerSlots;
 
+use crate::probes;
 use crate::say::say;
 use crate::world;
 
@@ -58,15 +58,11 @@ extern "C" fn arrive(slot: usize, caller: *const c_void) {
 }
 
 fn is_profiler(code: *const c_void) -> bool {
-    // SAFETY: dladdr takes any address and fills the record when it returns non-zero; the name is then a C string.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        libc::dladdr(code, &raw mut info) != 0
-            && !info.dli_fname.is_null()
-            && Path::new(OsStr::from_bytes(CStr::from_ptr(info.dli_fname).to_bytes()))
-                .file_name()
-                .is_some_and(|name| name.as_bytes().starts_with(PROFILER.as_bytes()))
-    }
+    let module = probes::module_of(code.addr());
+    module.is_some_and(|(file, _)| {
+        file.file_name()
+            .is_some_and(|name| name.as_bytes().starts_with(PROFILER.as_bytes()))
+    })
 }
 
 /// Goes on to the function as if it had been called itself: all registers that may hold arguments are as they were.

@@ -1,6 +1,8 @@
 //! What tests ask the process about itself, to prove that a profiler left nothing behind.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// The present action of SIGPROF: `SIG_DFL`, `SIG_IGN`, or the handler's offset in its module.
 pub fn sigprof() -> String {
@@ -17,18 +19,23 @@ pub fn sigprof() -> String {
     }
 }
 
-fn module_offset(address: usize) -> String {
+/// The file that the code at this address is from, and where it begins in memory.
+pub fn module_of(address: usize) -> Option<(PathBuf, usize)> {
     // SAFETY: dladdr takes any address and fills the record when it returns non-zero; the name is then a C string.
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(address as *const c_void, &raw mut info) == 0 || info.dli_fname.is_null() {
-            return format!("{address:#x}");
+            return None;
         }
-        format!(
-            "{}+{:#x}",
-            CStr::from_ptr(info.dli_fname).to_string_lossy(),
-            address - info.dli_fbase as usize
-        )
+        let name = OsStr::from_bytes(CStr::from_ptr(info.dli_fname).to_bytes());
+        Some((name.into(), info.dli_fbase as usize))
+    }
+}
+
+fn module_offset(address: usize) -> String {
+    match module_of(address) {
+        Some((file, base)) => format!("{}+{:#x}", file.display(), address - base),
+        None => format!("{address:#x}"),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `./dev bench`: measures what the profiler costs on this machine, as a table and as JSON.
 
 use super::arguments::Arguments;
-use super::{CommandError, Outcome};
+use super::{CommandError, Outcome, run_cargo};
 use harness::Lab;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// Name, JSON file in `target/`, and what it measures.
 const PARTS: [(&str, &str, &str); 10] = [
@@ -64,14 +64,12 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     let lab = Lab::open()?;
     for (bench, file, _) in chosen(wanted.as_deref()) {
         let json = lab.target().join(file);
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
+        let mut command = lab.cargo();
+        command
             .args(["bench", "--bench", bench, "--"])
             .args(&for_part)
-            .current_dir(lab.root())
-            .env("SPARK_BENCH_JSON", &json)
-            .status()
-            .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
+            .env("SPARK_BENCH_JSON", &json);
+        let status = run_cargo(&mut command)?;
         if !status.success() {
             return Err(CommandError::Result(format!("the bench {bench} failed: {status}")));
         }

@@ -1,10 +1,10 @@
 //! `./dev fuzz`: random inputs for what the plugin reads and others write.
 
 use super::arguments::Arguments;
-use super::{CommandError, Outcome};
+use super::{Outcome, run_cargo};
 use harness::Lab;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::SystemTime;
 
 /// Names of targets (the modules of `tests/fuzz`), and what they read.
@@ -38,8 +38,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     };
     arguments.finish()?;
     let lab = Lab::open()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = lab.cargo();
     command.args([
         "test",
         "--release",
@@ -58,11 +57,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
             .env("SPARK_FUZZ_SECONDS", seconds.to_string())
             .env("SPARK_FUZZ_SEED", seed.unwrap_or_else(another_seed).to_string()),
     };
-    let status = command
-        .current_dir(lab.root())
-        .status()
-        .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
-    Ok(if status.success() {
+    Ok(if run_cargo(&mut command)?.success() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -13,7 +13,7 @@ mod test;
 mod torture;
 
 use harness::Error;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, ExitStatus};
 
 /// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,13 @@ impl CommandError {
 }
 
 type Outcome = Result<ExitCode, CommandError>;
+
+/// Runs [`harness::Lab::cargo`] to its end, which may be a bad one.
+fn run_cargo(cargo: &mut Command) -> Result<ExitStatus, CommandError> {
+    cargo
+        .status()
+        .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))
+}
 
 struct Subcommand {
     name: &'static str,

@@ -47,12 +47,11 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
         return Err(CommandError::Result(problems.join("\n")));
     }
     if tested {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let mut command = lab.cargo();
         command
             .args(["test", "--release", "--test", "stand_in"])
-            .current_dir(lab.root());
-        run_to_end(command.env("SPARK_PLUGIN", &plugin), "the tests of the release file")?;
+            .env("SPARK_PLUGIN", &plugin);
+        run_to_end(&mut command, "the tests of the release file")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,10 +1,8 @@
 //! `./dev test`: sets up everything that tests need, then hands over to cargo.
 
-use super::{CommandError, Outcome};
+use super::{CommandError, Outcome, run_cargo};
 use harness::{Lab, PythonVersion, Step, note};
-use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 /// A continuous build that can run on fewer versions than this has lost something.
 const LEAST_IN_CI: usize = 3;
@@ -33,12 +31,11 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     }
     step.done();
     enough(&usable)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     if arguments.is_empty() {
-        check_models(&lab, &cargo)?;
+        check_models(&lab)?;
     }
-    let mut command = Command::new(cargo);
-    command.args(["test", "--release"]).current_dir(lab.root());
+    let mut command = lab.cargo();
+    command.args(["test", "--release"]);
     if !arguments
         .iter()
         .any(|argument| argument.starts_with("-p") || argument.starts_with("--package"))
@@ -53,15 +50,13 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
 }
 
 /// Checks the lock-free code with loom. Its atomics need a build of their own.
-fn check_models(lab: &Lab, cargo: &OsStr) -> Result<(), CommandError> {
-    let status = Command::new(cargo)
+fn check_models(lab: &Lab) -> Result<(), CommandError> {
+    let mut command = lab.cargo();
+    command
         .args(["test", "--release", "-p", "spark-loom", "--target-dir"])
         .arg(lab.target().join("loom"))
-        .env("RUSTFLAGS", "--cfg loom")
-        .current_dir(lab.root())
-        .status()
-        .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
-    if status.success() {
+        .env("RUSTFLAGS", "--cfg loom");
+    if run_cargo(&mut command)?.success() {
         Ok(())
     } else {
         Err(CommandError::Result("the model checks failed".to_owned()))

@@ -1,9 +1,9 @@
 //! `./dev torture`: tests that are worth more the longer they run.
 
 use super::arguments::Arguments;
-use super::{CommandError, Outcome};
+use super::{CommandError, Outcome, run_cargo};
 use harness::{Lab, PythonVersion};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// As long as the shortest run that says something about one sample in a million.
 const MINUTES: u64 = 10;
@@ -36,20 +36,15 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     let test = if truth { "python_truth" } else { "torture" };
     let mut failed = Vec::new();
     for version in versions {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let mut command = lab.cargo();
         command
             .args(["test", "--release", "--test", test, "--", "--nocapture"])
-            .current_dir(lab.root())
             .env("SPARK_TORTURE_SECONDS", (minutes * 60).to_string())
             .env("SPARK_TEST_PYTHON", version.to_string());
         if let Some(seed) = seed {
             command.env("SPARK_TORTURE_SEED", seed.to_string());
         }
-        let status = command
-            .status()
-            .map_err(|error| CommandError::Result(format!("cargo cannot be started: {error}")))?;
-        if !status.success() {
+        if !run_cargo(&mut command)?.success() {
             failed.push(version.to_string());
         }
     }
