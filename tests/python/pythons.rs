@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// One CPython with a shared library.
 #[derive(Clone, Debug)]
@@ -138,8 +139,8 @@ pub fn wanted() -> Vec<&'static str> {
         .collect()
 }
 
-/// Runs the test `child` of this binary in a process of its own for every CPython of [`wanted`] that is there, at least one. A child ends by
-/// printing "child is done".
+/// Runs the test `child` of this binary in a process of its own for every CPython of [`wanted`] that is there, at least one, as many at once as the
+/// machine has processors. A child ends by printing "child is done".
 #[allow(dead_code)]
 pub fn in_children() {
     in_children_with(&|_, _| {});
@@ -148,7 +149,7 @@ pub fn in_children() {
 /// The same, after something was done with the version and the command that runs the child.
 #[allow(dead_code)]
 pub fn in_children_with(prepare: &dyn Fn(&str, &mut Command)) {
-    let mut ran = 0;
+    let mut children = Vec::new();
     for minor in wanted() {
         let Some(python) = find(minor) else {
             println!("CPython {minor} with a shared library not found: NOT RUN");
@@ -156,8 +157,19 @@ pub fn in_children_with(prepare: &dyn Fn(&str, &mut Command)) {
         };
         let mut command = child_of(&python);
         prepare(minor, &mut command);
-        run_child(&python, &mut command);
-        ran += 1;
+        children.push((python, command));
     }
-    assert!(ran > 0, "no CPython from 3.12 on was found");
+    assert!(!children.is_empty(), "no CPython from 3.12 on was found");
+    let waiting = Mutex::new(children);
+    let next = || waiting.lock().unwrap().pop();
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some((python, mut command)) = next() {
+                    run_child(&python, &mut command);
+                }
+            });
+        }
+    });
 }

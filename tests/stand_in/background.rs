@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, figure, lab, start, stop};
+use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, beside, figure, lab, start, stop};
 use harness::{Profile, Server};
 
 /// What a server has whose owner has changed nothing that matters here.
@@ -94,7 +94,7 @@ fn assert_one_name_each(profile: &Profile, module: &str) {
 
 #[test]
 fn it_runs_from_the_start_and_goes_on_while_profiles_are_made_of_it() {
-    let _alone = alone();
+    let _beside = beside();
     let mut server = server("");
     until_it_runs(&mut server);
     server.run_for(Duration::from_secs(3)).unwrap();
@@ -142,7 +142,7 @@ fn it_runs_from_the_start_and_goes_on_while_profiles_are_made_of_it() {
 
 #[test]
 fn a_session_that_is_asked_for_takes_its_place_and_it_comes_back() {
-    let _alone = alone();
+    let _beside = beside();
     let mut server = server("backgroundProfilerInterval = 5\n");
     until_it_runs(&mut server);
     for round in 0..3 {
@@ -168,7 +168,7 @@ fn a_session_that_is_asked_for_takes_its_place_and_it_comes_back() {
 
 #[test]
 fn off_means_off() {
-    let _alone = alone();
+    let _beside = beside();
     let mut server = server("backgroundProfiler = false\n");
     server.ask("!ticks 20", "!ticks done").unwrap();
     let threads = server.ask("!threads", "!threads").unwrap();
@@ -180,7 +180,7 @@ fn off_means_off() {
 
 #[test]
 fn it_follows_python_where_that_is_wanted() {
-    let _alone = alone();
+    let _beside = beside();
     let mut server = server("backgroundProfilerPython = true\n");
     until_it_runs(&mut server);
     let profile = export_with_market(&mut server);
@@ -221,7 +221,7 @@ fn python_that_makes_too_many_calls_is_followed_no_more_and_that_is_told_once() 
 
 #[test]
 fn more_threads_than_have_room_are_followed_one_after_the_other() {
-    let _alone = alone();
+    let _beside = beside();
     let mut server = server("backgroundProfilerPython = true\n");
     until_it_runs(&mut server);
     server

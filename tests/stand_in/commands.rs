@@ -1,10 +1,10 @@
 //! Commands as an owner types them.
 
-use super::{RUNNING, SAVED, alone, lab, start};
+use super::{RUNNING, SAVED, beside, lab, start};
 
 #[test]
 fn a_mistyped_command_is_answered_in_one_line_and_changes_nothing() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();
@@ -38,7 +38,7 @@ fn a_mistyped_command_is_answered_in_one_line_and_changes_nothing() {
 
 #[test]
 fn a_second_start_says_who_runs_what_since_when() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();
@@ -59,7 +59,7 @@ fn a_second_start_says_who_runs_what_since_when() {
 
 #[test]
 fn help_lists_every_command() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Footprint, Server};
 
-use super::{RUNNING, SAVED, alone, lab};
+use super::{RUNNING, SAVED, beside, lab};
 
 /// Waits for an answer until it comes: a machine that is busy with other things may take minutes for a run of hours.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -32,7 +32,7 @@ fn cpu(pid: u32) -> Duration {
 
 #[test]
 fn a_plugin_that_is_enabled_used_and_reloaded_all_the_time_leaves_nothing_behind() {
-    let _alone = alone();
+    let _beside = beside();
     let cycles: usize = std::env::var("SPARK_LIFECYCLES")
         .ok()
         .and_then(|number| number.parse().ok())

@@ -2,15 +2,15 @@
 //!
 //! The plugin is a build that stays where a file says so (`src/sys/fault.rs`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use harness::{Lab, Profile, Python, Server, journal_files};
-use tempfile::TempDir;
 
 use super::bytebin::{Bytebin, Mode};
+use super::faults::Faults;
 use super::recovery::folder;
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, start, stop};
+use super::{ANSWER, RUNNING, SAVED, assert_sound, beside, lab, start, stop};
 
 /// Said when the plugin's end left something to itself.
 const UNFINISHED: &str = "was not finished in time";
@@ -19,31 +19,10 @@ const RECOVERED: &str = "what it had sampled is saved";
 
 const LOCKED: &str = "it is still in use by this server";
 
-/// Where this build stays.
-struct Faults(TempDir);
-
-impl Faults {
-    fn new() -> Self {
-        Faults(tempfile::tempdir().unwrap())
-    }
-
-    fn hold(&self, place: &str) {
-        std::fs::write(self.file(place), "").unwrap();
-    }
-
-    fn release(&self, place: &str) {
-        std::fs::remove_file(self.file(place)).unwrap();
-    }
-
-    fn file(&self, place: &str) -> PathBuf {
-        self.0.path().join(format!("{place}.hold"))
-    }
-}
-
 fn server(lab: &Lab, python: &Python, folder: &Path, faults: &Faults) -> Server {
     lab.server(python)
         .profiler_file(lab.faulty_plugin().unwrap())
-        .env("SPARK_FAULTS", faults.0.path())
+        .env("SPARK_FAULTS", faults.path())
         .folder(folder)
         .file(
             "plugins/spark/config.toml",
@@ -82,7 +61,7 @@ fn says(lines: &[String], text: &str) -> usize {
 
 #[test]
 fn a_profile_that_is_not_made_in_time_is_saved_later_or_recovered() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let (folder, faults) = (folder(&lab), Faults::new());
@@ -144,7 +123,7 @@ fn a_profile_that_is_not_made_in_time_is_saved_later_or_recovered() {
 
 #[test]
 fn plugins_that_are_reloaded_while_an_upload_hangs_save_and_work_again() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let bytebin = Bytebin::start(Mode::Hang);
@@ -183,7 +162,7 @@ fn plugins_that_are_reloaded_while_an_upload_hangs_save_and_work_again() {
 
 #[test]
 fn a_recovery_that_is_broken_off_is_made_after_the_reload_however_often() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let (folder, faults) = (folder(&lab), Faults::new());

@@ -2,11 +2,12 @@
 //!
 //! The plugin is a build that panics where a file says so (`src/sys/fault.rs`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use harness::Server;
+use tempfile::TempDir;
 
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, start};
+use super::{ANSWER, RUNNING, SAVED, assert_sound, beside, lab, start};
 
 /// Said of a bug of ours.
 const INTERNAL: &str = "an internal error of the profiler; the server is not affected";
@@ -24,23 +25,51 @@ const PLACES: [(&str, Option<&str>, bool); 8] = [
     ("worker", None, false),
 ];
 
-fn ask_for(folder: &Path, place: &str) {
-    std::fs::write(folder.join(place), "").unwrap();
+/// What the plugin is asked to do wrong.
+pub(super) struct Faults(TempDir);
+
+impl Faults {
+    pub(super) fn new() -> Self {
+        Faults(tempfile::tempdir().unwrap())
+    }
+
+    /// The folder that the plugin looks into.
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Asks for a panic.
+    fn ask_for(&self, place: &str) {
+        std::fs::write(self.path().join(place), "").unwrap();
+    }
+
+    /// Asks that who comes to the place stays there.
+    pub(super) fn hold(&self, place: &str) {
+        std::fs::write(self.stay(place), "").unwrap();
+    }
+
+    pub(super) fn release(&self, place: &str) {
+        std::fs::remove_file(self.stay(place)).unwrap();
+    }
+
+    fn stay(&self, place: &str) -> PathBuf {
+        self.path().join(format!("{place}.hold"))
+    }
 }
 
 fn left(server: &mut Server) -> [String; 2] {
     ["!sigprof", "!tools"].map(|probe| server.ask(probe, probe).unwrap())
 }
 
-/// A server whose plugin panics where a file in `faults` says so.
-fn faulty(faults: &Path) -> Server {
+/// A server whose plugin does wrong what it is asked to.
+pub(super) fn faulty(faults: &Faults) -> Server {
     let lab = lab();
     let python = lab.default_python().unwrap();
     lab.server(&python)
         .samples()
         .unwrap()
         .profiler_file(lab.faulty_plugin().unwrap())
-        .env("SPARK_FAULTS", faults)
+        .env("SPARK_FAULTS", faults.path())
         .start_ready()
         .unwrap()
 }
@@ -53,12 +82,12 @@ fn was_on_purpose(server: &Server, mark: harness::Mark, place: &str) {
 
 #[test]
 fn a_panic_while_attaching_to_python_leaves_a_native_session_that_says_so() {
-    let _alone = alone();
-    let faults = tempfile::tempdir().unwrap();
-    let mut server = faulty(faults.path());
+    let _beside = beside();
+    let faults = Faults::new();
+    let mut server = faulty(&faults);
     let before = left(&mut server);
     let mark = server.mark();
-    ask_for(faults.path(), "attach");
+    faults.ask_for("attach");
     let answer = server.ask("spark profiler start", RUNNING).unwrap();
     // On a busy machine the session begins before the thread has got that far.
     if answer.contains("as soon as") {
@@ -84,15 +113,15 @@ fn a_panic_while_attaching_to_python_leaves_a_native_session_that_says_so() {
 
 #[test]
 fn a_panic_while_a_profile_is_made_or_sent_or_a_report_is_made_costs_at_most_that() {
-    let _alone = alone();
-    let faults = tempfile::tempdir().unwrap();
-    let mut server = faulty(faults.path());
+    let _beside = beside();
+    let faults = Faults::new();
+    let mut server = faulty(&faults);
     let before = left(&mut server);
 
     let mark = server.mark();
     start(&mut server, "--save-to-file");
     server.ask("!ticks 20", "!ticks done").unwrap();
-    ask_for(faults.path(), "export");
+    faults.ask_for("export");
     server.ask("spark profiler stop", INTERNAL).unwrap();
     was_on_purpose(&server, mark, "export");
     assert_eq!(
@@ -105,7 +134,7 @@ fn a_panic_while_a_profile_is_made_or_sent_or_a_report_is_made_costs_at_most_tha
     let mark = server.mark();
     start(&mut server, "");
     server.ask("!ticks 20", "!ticks done").unwrap();
-    ask_for(faults.path(), "upload");
+    faults.ask_for("upload");
     server
         .ask("spark profiler stop", "The profile was not uploaded")
         .unwrap();
@@ -114,7 +143,7 @@ fn a_panic_while_a_profile_is_made_or_sent_or_a_report_is_made_costs_at_most_tha
     assert_sound(&server.last_profile().unwrap());
 
     let mark = server.mark();
-    ask_for(faults.path(), "health");
+    faults.ask_for("health");
     server
         .ask("spark health --upload", "There is no health report: an internal error")
         .unwrap();
@@ -128,11 +157,11 @@ fn a_panic_while_a_profile_is_made_or_sent_or_a_report_is_made_costs_at_most_tha
 
 #[test]
 fn a_panic_of_the_statistics_is_told_once_and_what_they_read_is_unknown() {
-    let _alone = alone();
-    let faults = tempfile::tempdir().unwrap();
-    let mut server = faulty(faults.path());
+    let _beside = beside();
+    let faults = Faults::new();
+    let mut server = faulty(&faults);
     let mark = server.mark();
-    ask_for(faults.path(), "statistics");
+    faults.ask_for("statistics");
     const TOLD: &str = "Processor, memory, disk and network are no longer measured: an internal error";
     server.wait_for_since(mark, TOLD, ANSWER).unwrap();
     was_on_purpose(&server, mark, "statistics");
@@ -154,10 +183,10 @@ fn a_panic_of_the_statistics_is_told_once_and_what_they_read_is_unknown() {
 
 #[test]
 fn a_panic_while_recovering_is_told_and_the_next_start_recovers() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
-    let faults = tempfile::tempdir().unwrap();
+    let faults = Faults::new();
     let dir = super::recovery::folder(&lab);
     let begin = || {
         super::recovery::builder(&lab, &python, dir.path())
@@ -171,7 +200,7 @@ fn a_panic_while_recovering_is_told_and_the_next_start_recovers() {
     server.ask("!ticks 40", "!ticks done").unwrap();
     // Kills it.
     drop(server);
-    ask_for(faults.path(), "recovery");
+    faults.ask_for("recovery");
     let mut server = begin();
     server
         .wait_for_since(
@@ -190,15 +219,15 @@ fn a_panic_while_recovering_is_told_and_the_next_start_recovers() {
 
 #[test]
 fn a_panic_anywhere_ends_the_session_puts_all_back_and_the_server_lives() {
-    let _alone = alone();
-    let faults = tempfile::tempdir().unwrap();
-    let mut server = faulty(faults.path());
+    let _beside = beside();
+    let faults = Faults::new();
+    let mut server = faulty(&faults);
     let before = left(&mut server);
     for (place, trigger, is_saved) in PLACES {
         let mark = server.mark();
         start(&mut server, "--save-to-file");
         server.ask("!ticks 20", "!ticks done").unwrap();
-        ask_for(faults.path(), place);
+        faults.ask_for(place);
         if let Some(trigger) = trigger {
             server.command(trigger).unwrap();
         }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use harness::Server;
 
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, start, stop};
+use super::{ANSWER, RUNNING, SAVED, assert_sound, beside, lab, start, stop};
 
 #[test]
 fn twenty_sessions_leave_no_thread_no_signal_action_and_no_tool() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
@@ -37,7 +37,7 @@ fn twenty_sessions_leave_no_thread_no_signal_action_and_no_tool() {
 
 #[test]
 fn a_session_that_runs_at_shutdown_is_saved() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab
@@ -59,7 +59,7 @@ fn a_session_that_runs_at_shutdown_is_saved() {
 
 #[test]
 fn a_reload_ends_the_session_and_the_plugin_works_again() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
@@ -77,7 +77,7 @@ fn a_reload_ends_the_session_and_the_plugin_works_again() {
 
 #[test]
 fn a_session_with_a_time_limit_saves_itself() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();
@@ -95,7 +95,7 @@ fn a_session_with_a_time_limit_saves_itself() {
 
 #[test]
 fn profiles_are_readable_by_their_owner_only() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();
@@ -111,7 +111,7 @@ fn profiles_are_readable_by_their_owner_only() {
 
 #[test]
 fn a_profile_that_cannot_be_written_is_kept_until_it_can() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab
@@ -135,7 +135,7 @@ fn a_profile_that_cannot_be_written_is_kept_until_it_can() {
 
 #[test]
 fn with_all_tool_ids_taken_a_session_is_native_and_says_so_and_one_free_id_is_enough() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
@@ -180,7 +180,7 @@ fn with_all_tool_ids_taken_a_session_is_native_and_says_so_and_one_free_id_is_en
 
 #[test]
 fn callbacks_that_others_replace_during_a_session_are_noticed_and_told() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
@@ -200,7 +200,7 @@ fn callbacks_that_others_replace_during_a_session_are_noticed_and_told() {
 
 #[test]
 fn on_another_thread_than_its_own_the_server_is_asked_for_the_length_of_a_tick_alone() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     // The stand-in ends at once when the profiler calls anything else elsewhere, here and in all other tests.

@@ -1,5 +1,5 @@
 //! What a server's owner sees, on the stand-in server with Endstone's released runtime: commands typed into the console, answers read from it, profiles read
-//! from the disk. One server at a time: the tests measure shares.
+//! from the disk. A test that measures has the machine for itself.
 
 mod background;
 #[path = "../bytebin/mod.rs"]
@@ -25,6 +25,7 @@ mod real_server_check;
 mod recovery;
 mod roots;
 mod shutdown;
+mod slow_disk;
 mod slow_ticks;
 mod sources;
 mod stalls;
@@ -36,7 +37,7 @@ mod world;
 #[path = "../host/src/world_plan.rs"]
 mod world_plan;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use harness::{Lab, Profile, Python, PythonVersion, Server};
@@ -50,11 +51,17 @@ const RUNNING: &str = "The profiler is running";
 /// Said when a profile is on disk.
 const SAVED: &str = "Saved ";
 
-static ONE_SERVER: Mutex<()> = Mutex::new(());
+/// The machine, which tests have for themselves or share.
+static MACHINE: RwLock<()> = RwLock::new(());
 
-/// Held while a test runs its server.
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_SERVER.lock().unwrap_or_else(PoisonError::into_inner)
+/// Held by a test that measures shares or times, while its server runs: no other server runs beside it.
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held by a test whose answer is the same on a busy machine, while its server runs.
+fn beside() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lab() -> Lab {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use harness::Profile;
 
-use super::{ANSWER, SAVED, alone, assert_sound, lab, start, stop};
+use super::{ANSWER, SAVED, assert_sound, beside, lab, start, stop};
 
 /// A plugin whose entry point is written with a dash, that works in a dependency of Endstone's, in the standard library, and in code made by `exec`.
 fn caravan(folder: &Path) -> PathBuf {
@@ -92,7 +92,7 @@ fn assert_told_apart(profile: &Profile) {
 
 #[test]
 fn plugins_and_what_they_call_are_told_apart_and_keep_their_names_when_loaded_again() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let folder = tempfile::tempdir().unwrap();

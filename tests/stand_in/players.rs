@@ -1,12 +1,12 @@
 //! A player and a command block give commands on Endstone's own path: its permission check, its usages, its list of players.
 
-use super::{ANSWER, alone, lab};
+use super::{ANSWER, beside, lab};
 
 const SIGN: &str = "§8[§e§l⚡§r§8] ";
 
 #[test]
 fn a_player_is_answered_in_colour_as_far_as_the_permissions_go_and_a_command_block_is_refused() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).arg("--no-python").start_ready().unwrap();

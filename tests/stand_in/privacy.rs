@@ -8,7 +8,7 @@ use std::time::Duration;
 use prost::Message;
 
 use super::bytebin::{Bytebin, Mode};
-use super::{ANSWER, SAVED, alone, lab, start};
+use super::{ANSWER, SAVED, beside, lab, start};
 use endstone_spark::export::pb;
 use harness::Server;
 
@@ -107,7 +107,7 @@ fn assert_silent(said: &[String], secrets: &[String]) {
 
 #[test]
 fn a_profile_holds_nothing_secret_and_nothing_that_is_not_listed() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab
@@ -160,7 +160,7 @@ fn a_profile_holds_nothing_secret_and_nothing_that_is_not_listed() {
 
 #[test]
 fn a_health_report_holds_nothing_secret_and_nothing_that_is_not_listed() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let bytebin = Bytebin::start(Mode::Ok);

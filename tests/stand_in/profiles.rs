@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::{alone, assert_sound, figure, lab, profile_for};
+use super::{alone, assert_sound, beside, figure, lab, profile_for};
 
 /// Shares in percent as the stand-in reports them: `!shares entities=30.07 redstone=20.01 chunks=9.93`.
 pub(super) fn shares(line: &str) -> HashMap<String, f64> {
@@ -43,7 +43,7 @@ fn known_native_shares_are_found_within_one_and_a_half_points() {
 
 #[test]
 fn a_profile_says_how_it_was_taken() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
@@ -83,7 +83,7 @@ fn a_profile_says_how_it_was_taken() {
 
 #[test]
 fn a_session_over_a_minute_has_windows_without_a_gap() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use harness::{Lab, Linked, Python, launch_command};
 
 use super::bytebin::{Bytebin, Mode};
-use super::{alone, lab};
+use super::{alone, beside, lab};
 
 /// One check, in a folder of its own.
 struct Check {
@@ -121,7 +121,7 @@ fn a_server_is_profiled_idle_and_loaded_compared_and_left_as_it_was() {
 
 #[test]
 fn worlds_other_plugins_and_running_servers_are_not_touched_unasked() {
-    let _alone = alone();
+    let _beside = beside();
     let check = Check::new();
     let world = check.server().join("worlds/Bedrock level");
     std::fs::create_dir_all(&world).unwrap();
@@ -172,7 +172,7 @@ fn worlds_other_plugins_and_running_servers_are_not_touched_unasked() {
 
 #[test]
 fn a_server_that_does_not_pass_is_said_not_to() {
-    let _alone = alone();
+    let _beside = beside();
     let check = Check::new();
     // Profiles cannot be written.
     check.settings("bytebinUrl = \"http://127.0.0.1:9\"\n");

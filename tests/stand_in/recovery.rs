@@ -7,7 +7,7 @@ use harness::{Profile, Server, ServerBuilder, journal_files};
 
 use super::independent;
 use super::profiles::shares;
-use super::{ANSWER, alone, assert_sound, figure, lab, start, stop};
+use super::{ANSWER, alone, assert_sound, beside, figure, lab, start, stop};
 
 const RECOVERED: &str = "what it had sampled is saved";
 
@@ -57,7 +57,7 @@ fn has_python(profile: &Profile) -> bool {
 
 #[test]
 fn a_server_that_is_killed_or_crashes_loses_nothing_that_was_written() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let dir = folder(&lab);
@@ -150,7 +150,7 @@ fn a_recovered_profile_has_the_native_shares_of_a_clean_run() {
 
 #[test]
 fn a_server_that_is_killed_while_only_the_background_profiler_runs_leaves_its_last_hour() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let dir = folder(&lab);
@@ -199,7 +199,7 @@ fn a_server_that_is_killed_while_only_the_background_profiler_runs_leaves_its_la
 
 #[test]
 fn a_recovered_profile_of_slow_ticks_holds_only_those() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let dir = folder(&lab);
@@ -240,7 +240,7 @@ fn a_recovered_profile_of_slow_ticks_holds_only_those() {
 
 #[test]
 fn without_the_setting_nothing_is_kept() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab
@@ -261,7 +261,7 @@ fn without_the_setting_nothing_is_kept() {
 #[test]
 fn journals_are_for_the_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();

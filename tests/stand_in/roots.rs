@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use harness::{Profile, PythonVersion};
 
-use super::{alone, assert_sound, figure, lab, profile_for, python};
+use super::{assert_sound, beside, figure, lab, profile_for, python};
 
 /// The time of one session; `SPARK_TORTURE_SECONDS` makes it longer.
 fn time() -> Duration {
@@ -27,7 +27,7 @@ fn unfinished(profile: &Profile) -> BTreeMap<String, f64> {
 }
 
 fn on_version(version: PythonVersion) {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let Some(python) = python(&lab, version) else { return };
     let mut server = lab

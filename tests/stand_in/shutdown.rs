@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Lab, Profile, Python, PythonVersion, Server, ServerBuilder};
 
-use super::{ANSWER, SAVED, alone, assert_sound, lab, python, start};
+use super::{ANSWER, SAVED, assert_sound, beside, lab, python, start};
 
 /// Said of what there was no time for.
 const UNNAMED: &str = "There was no time to look up the names";
@@ -81,7 +81,7 @@ impl<'a> Case<'a> {
 }
 
 fn with_python_running(version: PythonVersion) {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let Some(python) = python(&lab, version) else { return };
     let case = Case::new(&lab, python, "Python running");
@@ -99,7 +99,7 @@ fn with_python_running(version: PythonVersion) {
 }
 
 fn with_python_finalised(version: PythonVersion) {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let Some(python) = python(&lab, version) else { return };
     let case = Case::new(&lab, python, "Python finalised first");

@@ -3,7 +3,7 @@
 use harness::Server;
 
 use super::world_plan::WorldPlan;
-use super::{ANSWER, alone, lab};
+use super::{ANSWER, alone, beside, lab};
 
 /// A few microseconds lie between the stand-in's own measurement and Endstone's, and on a full machine the thread may lose its processor there.
 const CLOSE_MILLIS: f64 = 0.5;
@@ -190,7 +190,7 @@ fn every_figure_of_ticks_is_what_the_server_measured() {
 
 #[test]
 fn health_says_what_is_known_of_the_machine_and_its_players() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab

@@ -3,14 +3,14 @@
 
 use harness::Linked;
 
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, lab, stop};
+use super::{ANSWER, RUNNING, SAVED, assert_sound, beside, lab, stop};
 
 /// What the stand-in throws, as Endstone logs it.
 const REASON: &str = "the player cannot be told";
 
 #[test]
 fn an_exception_through_a_command_and_through_a_task_is_caught_by_endstone() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).start_ready().unwrap();
@@ -42,7 +42,7 @@ fn an_exception_through_a_command_and_through_a_task_is_caught_by_endstone() {
 
 #[test]
 fn a_thread_that_ends_inside_the_plugin_is_unwound_through_it() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let linked = Linked::read(&lab.plugin().unwrap()).unwrap();
     assert!(linked.needed.iter().any(|name| name == "libgcc_s.so.1"), "{linked:?}");

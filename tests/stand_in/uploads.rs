@@ -1,7 +1,7 @@
 //! Uploads as an owner sees them: settings in the file, words in the console.
 
 use super::bytebin::{Bytebin, Mode};
-use super::{ANSWER, SAVED, alone, lab, start};
+use super::{ANSWER, SAVED, beside, lab, start};
 use harness::Server;
 
 fn server_with(bytebin: &Bytebin) -> Server {
@@ -20,7 +20,7 @@ fn server_with(bytebin: &Bytebin) -> Server {
 
 #[test]
 fn a_profile_is_uploaded_and_found_again_in_the_list() {
-    let _alone = alone();
+    let _beside = beside();
     let bytebin = Bytebin::start(Mode::Ok);
     let mut server = server_with(&bytebin);
     start(&mut server, "--comment from the start");
@@ -49,7 +49,7 @@ fn a_profile_is_uploaded_and_found_again_in_the_list() {
 
 #[test]
 fn while_an_upload_hangs_the_server_goes_on_and_the_owner_may_have_a_file() {
-    let _alone = alone();
+    let _beside = beside();
     let bytebin = Bytebin::start(Mode::Hang);
     let mut server = server_with(&bytebin);
     start(&mut server, "");
@@ -93,7 +93,7 @@ fn while_an_upload_hangs_the_server_goes_on_and_the_owner_may_have_a_file() {
 
 #[test]
 fn a_failed_upload_is_told_and_saved_and_nothing_is_locked() {
-    let _alone = alone();
+    let _beside = beside();
     for (mode, reason) in [
         (Mode::Status(413), "it is too large for 127.0.0.1"),
         (Mode::WrongCertificate, "is not from an authority that browsers trust"),
@@ -117,7 +117,7 @@ fn a_failed_upload_is_told_and_saved_and_nothing_is_locked() {
 
 #[test]
 fn wrong_settings_are_told_in_the_log_and_the_file_is_left_alone() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let own = "# mine\npythonAttribution = \"off\"\nbytebinUrl = \"http://example.org\"\nviewerURL = 1\nbackgroundProfiler = false\n";

@@ -9,7 +9,7 @@ use harness::{Health, Server, ServerBuilder};
 
 use super::bytebin::{Bytebin, Mode, Request};
 use super::world_plan::{DIMENSIONS, WorldPlan};
-use super::{ANSWER, SAVED, alone, assert_sound, lab, profile_for, start};
+use super::{ANSWER, SAVED, assert_sound, beside, lab, profile_for, start};
 
 /// Enough for several shares of entities, more than one region, and every dimension.
 const PLAN: WorldPlan = WorldPlan {
@@ -91,7 +91,7 @@ fn assert_all_chunks_are_given_back(server: &mut Server) {
 
 #[test]
 fn a_profile_shows_the_world_and_every_chunk_is_given_back() {
-    let _alone = alone();
+    let _beside = beside();
     let mut server = start_with_world(PLAN);
     let profile = profile_for(&mut server, "", Duration::from_secs(2));
     assert_sound(&profile);
@@ -115,7 +115,7 @@ fn a_profile_shows_the_world_and_every_chunk_is_given_back() {
 
 #[test]
 fn entities_beyond_the_limit_are_counted_but_not_named() {
-    let _alone = alone();
+    let _beside = beside();
     let plan = WorldPlan {
         chunks: 32,
         entities: 30_000,
@@ -139,7 +139,7 @@ fn entities_beyond_the_limit_are_counted_but_not_named() {
 
 #[test]
 fn without_a_world_nothing_is_said_of_it() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).arg("--no-python").start_ready().unwrap();
@@ -181,7 +181,7 @@ fn reporting(bytebin: &Bytebin, samples: bool) -> Server {
 
 #[test]
 fn a_health_report_arrives_as_the_viewer_wants_it() {
-    let _alone = alone();
+    let _beside = beside();
     let bytebin = Bytebin::start(Mode::Ok);
     let mut server = reporting(&bytebin, true);
     // A session that runs is not disturbed, and goes on.
@@ -231,7 +231,7 @@ fn a_health_report_arrives_as_the_viewer_wants_it() {
 
 #[test]
 fn a_health_report_that_cannot_be_uploaded_is_saved() {
-    let _alone = alone();
+    let _beside = beside();
     let bytebin = Bytebin::start(Mode::Status(413));
     let mut server = reporting(&bytebin, false);
     let mark = server.command("spark health --upload").unwrap();
@@ -263,7 +263,7 @@ fn a_health_report_that_cannot_be_uploaded_is_saved() {
 
 #[test]
 fn a_server_that_is_stopped_does_not_wait_for_a_health_report() {
-    let _alone = alone();
+    let _beside = beside();
     let bytebin = Bytebin::start(Mode::Hang);
     let mut server = reporting(&bytebin, false);
     server.ask("spark health --upload", "Uploading ").unwrap();

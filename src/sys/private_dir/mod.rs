@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::sys::fault;
+
 pub use error::PrivateDirError;
 
 /// A regular file in a folder.
@@ -42,6 +44,7 @@ impl PrivateDir {
     /// Opens a folder. What is missing of the path is created for the server's user alone (mode 0700); what exists stays as it is. The
     /// last part of the path must not be a symbolic link.
     pub fn open(path: &Path) -> Result<Self, PrivateDirError> {
+        fault::point("disk");
         let failed = |source: io::Error| PrivateDirError::new(path, source);
         match DirBuilder::new().recursive(true).mode(0o700).create(path) {
             Ok(()) => {}

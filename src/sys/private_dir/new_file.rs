@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::{PrivateDir, PrivateDirError};
 use crate::limits::{FILE_NAME_TRIES, LEFTOVER_SECONDS, WRITE_BUFFER_BYTES};
+use crate::sys::fault;
 
 /// Tells the temporary files of this process apart.
 static NEXT_TEMPORARY: AtomicU32 = AtomicU32::new(0);
@@ -79,6 +80,7 @@ impl PrivateDir {
 
     fn create_temporary(&self) -> Result<(String, File), PrivateDirError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        fault::point("disk");
         for _ in 0..FILE_NAME_TRIES {
             // Relaxed: only the number matters, it guards nothing.
             let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);

@@ -6,6 +6,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{PrivateDir, PrivateDirError};
+use crate::sys::fault;
 
 impl PrivateDir {
     /// Makes a new file, for the server's user alone, that is written to bit by bit: what is in it is in it at once.
@@ -14,6 +15,7 @@ impl PrivateDir {
     /// It cannot be made; [`PrivateDirError::NamesTaken`] when there is one of that name.
     pub fn create(&self, name: &str) -> Result<File, PrivateDirError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        fault::point("disk");
         match rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Ok(File::from(file)),
             Err(Errno::EXIST) => Err(PrivateDirError::NamesTaken {
@@ -40,6 +42,7 @@ impl PrivateDir {
     fn open_regular(&self, name: &str, flags: OFlags) -> Result<File, PrivateDirError> {
         let path = self.path.join(name);
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        fault::point("disk");
         let file = match rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => File::from(file),
             // A link.

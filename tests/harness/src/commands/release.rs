@@ -51,6 +51,9 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
         command
             .args(["test", "--release", "--test", "stand_in"])
             .env("SPARK_PLUGIN", &plugin);
+        if let Ok(commit) = commit(&lab) {
+            command.env("SPARK_PLUGIN_COMMIT", commit);
+        }
         run_to_end(&mut command, "the tests of the release file")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -80,17 +83,22 @@ fn build(lab: &Lab) -> Result<PathBuf, CommandError> {
         )
         // The release is the same whatever this build inherits.
         .env_remove("CARGO_INCREMENTAL");
-    if let Ok(commit) = output(
-        Command::new("git")
-            .args(["rev-parse", "--short=12", "HEAD"])
-            .current_dir(lab.root()),
-    ) {
+    if let Ok(commit) = commit(lab) {
         command.env("SPARK_COMMIT", commit);
     }
     run_to_end(&mut command, "the build")?;
     step.done();
     let built = lab.target().join("dist-build").join(TARGET).join("release");
     Ok(built.join("libendstone_spark.so"))
+}
+
+/// The commit that is built, which a folder without a repository does not say.
+fn commit(lab: &Lab) -> Result<String, CommandError> {
+    output(
+        Command::new("git")
+            .args(["rev-parse", "--short=12", "HEAD"])
+            .current_dir(lab.root()),
+    )
 }
 
 /// Folders of whoever builds, and what they are called instead: they are in the texts of panics and in the debug file.
