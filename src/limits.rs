@@ -83,6 +83,12 @@ pub const AUDIT_NANOS: u64 = 100_000_000;
 /// tell what runs.
 pub const AUDIT_DISAGREEMENTS: u8 = 3;
 
+/// Audits with a wrong frame whose stacks are kept as text, for whoever looks for the cause: the first ones; later ones are often their consequences.
+pub const WRONG_STACKS: usize = 4;
+
+/// Innermost functions of a stack that is kept as text.
+pub const WRONG_STACK_FUNCTIONS: usize = 16;
+
 /// Most of a stack that is looked at for a greenlet's beginning without unwinding, in bytes: some ten times what the deepest servers' stacks take;
 /// reading it takes as long as unwinding does.
 pub const SCANNED_STACK_BYTES: u64 = 65_536;

@@ -303,6 +303,7 @@ impl ProfileMetadata {
                 "made": python.audits.made,
                 "showed a wrong frame": python.audits.disagreed,
                 "wrong frames": python.audits.wrong_frames,
+                "first stacks with one": python.wrong_stacks,
                 "frames missing": python.audits.missing_frames,
                 "generators that only pass an exception on": python.audits.delegating_frames,
             },

@@ -83,6 +83,8 @@ pub struct PythonDiagnostics {
     pub unmatched_leaves: u64,
     /// See [`AuditFigures`].
     pub audits: AuditFigures,
+    /// Of the first audits that found a wrong frame: what the shadow stack had, the wrong ones in brackets, and what ran. Innermost functions only.
+    pub wrong_stacks: Vec<String>,
     /// Threads that swap their stacks (greenlets), or whose events do not tell what they run; they are shown natively.
     pub swapping_threads: u64,
     /// Names of the first of them.

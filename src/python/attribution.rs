@@ -92,6 +92,7 @@ impl Attribution {
             stale_dropped: shadow.stale_dropped,
             unmatched_leaves: shadow.unmatched_leaves,
             audits: self.live.audits.figures(),
+            wrong_stacks: self.live.audits.wrong_stacks(),
             swapping_threads,
             swapping,
             codes,

@@ -21,7 +21,7 @@ use super::api::Api;
 use super::calibrate::callers_of_this;
 use super::greenlets;
 use super::live::Live;
-use crate::limits::{AUDIT_DISAGREEMENTS, SEEDED_FRAMES};
+use crate::limits::{AUDIT_DISAGREEMENTS, SEEDED_FRAMES, WRONG_STACK_FUNCTIONS};
 use crate::shadow::ShadowStack;
 
 /// One frame of the interpreter's list.
@@ -159,6 +159,9 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
     let verdict = compare(&tags, &running, shadow.depth() as usize > tags.len());
     live.audits
         .note(verdict.wrong.len() as u64, verdict.missing, verdict.delegating);
+    if !verdict.wrong.is_empty() {
+        live.audits.keep_stack(|| stacks_as_text(live, shadow, &verdict.wrong));
+    }
     if !verdict.wrong.is_empty() && shadow.count_disagreement() >= AUDIT_DISAGREEMENTS {
         greenlets::give_up(live, shadow);
     } else if !verdict.wrong.is_empty() {
@@ -166,6 +169,29 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
     } else if entries.iter().any(|(_, anchored)| !anchored) && tags.len() == running.len() {
         place(live, shadow, anchor, &running);
     }
+}
+
+/// What the shadow stack has, the entries that are wrong in brackets, and what runs, the event's own function included; outermost first.
+fn stacks_as_text(live: &Live, shadow: &ShadowStack, wrong: &[usize]) -> String {
+    let mut running = Vec::new();
+    each_frame(live.api, |_, code| running.push(code.addr() as u64));
+    let codes = live.codes.lock();
+    let entries = shadow
+        .codes()
+        .enumerate()
+        .map(|(index, id)| match wrong.contains(&index) {
+            true => format!("[{}]", codes.name_of(id)),
+            false => codes.name_of(id),
+        });
+    let running = running.iter().rev().map(|address| {
+        let id = codes.find(*address);
+        id.map_or_else(|| "?".to_owned(), |id| codes.name_of(id))
+    });
+    let inner = |names: Vec<String>| {
+        let left_out = names.len().saturating_sub(WRONG_STACK_FUNCTIONS);
+        names.into_iter().skip(left_out).collect::<Vec<_>>().join(" > ")
+    };
+    format!("{} ran {}", inner(entries.collect()), inner(running.collect()))
 }
 
 /// Gives the frames without an anchor the one of this event, if all of them must have it; see the module's text. `running` is what runs,

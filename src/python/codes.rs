@@ -34,6 +34,15 @@ impl Codes {
         self.by_address.get(&address).copied()
     }
 
+    /// What a profile shows of a code object, in one word.
+    pub(super) fn name_of(&self, id: CodeId) -> String {
+        let info = id.get().checked_sub(1).and_then(|index| self.infos.get(index as usize));
+        info.map_or_else(
+            || "?".to_owned(),
+            |info| format!("{}.{}", info.module, info.qualified_name),
+        )
+    }
+
     /// Names no more from now on; those that are named keep their names.
     pub(super) fn close(&mut self) {
         self.closed = true;

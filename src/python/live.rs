@@ -11,7 +11,7 @@ use super::calibrate::{EvalFrames, StackWalk};
 use super::codes::Codes;
 use super::greenlets::Greenlets;
 use super::layout::Layout;
-use crate::limits::DEGRADED_REASONS;
+use crate::limits::{DEGRADED_REASONS, WRONG_STACKS};
 use crate::model::AuditFigures;
 use crate::shadow::ShadowTable;
 
@@ -53,6 +53,7 @@ pub(super) struct Audits {
     delegating: AtomicU64,
     seeded: AtomicU64,
     placed: AtomicU64,
+    wrong_stacks: Mutex<Vec<String>>,
 }
 
 impl Audits {
@@ -64,6 +65,18 @@ impl Audits {
         self.wrong.fetch_add(wrong, Ordering::Relaxed);
         self.missing.fetch_add(missing, Ordering::Relaxed);
         self.delegating.fetch_add(delegating, Ordering::Relaxed);
+    }
+
+    /// Keeps one of the first stacks with a wrong frame as text. Needs the interpreter's lock or not, and waits for nobody who does.
+    pub(super) fn keep_stack(&self, text: impl FnOnce() -> String) {
+        if self.wrong_stacks.lock().len() < WRONG_STACKS {
+            let text = text();
+            self.wrong_stacks.lock().push(text);
+        }
+    }
+
+    pub(super) fn wrong_stacks(&self) -> Vec<String> {
+        self.wrong_stacks.lock().clone()
     }
 
     /// Frames that ran when their thread was first seen.

@@ -275,6 +275,14 @@ impl ShadowStack {
             .map(|[anchor, word]| (tag_of(word), anchor != UNANCHORED))
     }
 
+    /// The code objects of the frames that [`ShadowStack::tags`] shows.
+    pub fn codes(&self) -> impl Iterator<Item = CodeId> {
+        let stored = self.hot.entries.state().length().min(STORED as u32);
+        (EMPTY..stored)
+            .filter_map(|index| self.hot.entries.entry(index))
+            .map(|[_, word]| EntryCode(word).code())
+    }
+
     /// Takes out the stored frames that `keep(index)` does not want; hidden frames go with the last stored one. Meanwhile readers see fewer
     /// frames, never others.
     pub fn retain(&self, mut keep: impl FnMut(usize) -> bool) {

@@ -88,7 +88,11 @@ impl Report {
         add(&mut self.lost, &sampling["samples lost by reason"]);
         add(&mut self.ends, &sampling["native stacks by how they end"]);
         let attribution = profile.extra("Python attribution").unwrap();
-        add(&mut self.audits, &attribution["comparisons with the interpreter"]);
+        let comparisons = &attribution["comparisons with the interpreter"];
+        add(&mut self.audits, comparisons);
+        for stack in comparisons["first stacks with one"].as_array().into_iter().flatten() {
+            println!("a wrong frame: {stack}");
+        }
         let state = attribution["reason"].as_str().or(attribution["state"].as_str());
         *self.states.entry(state.unwrap_or_default().to_owned()).or_default() += 1;
         let findings = profile.check();
