@@ -11,7 +11,8 @@
 //! CPython sends no events while a `sys.settrace` function runs.
 //!
 //! **Placing.** Frames that ran before the first event have no anchor. When that event comes from the outermost eval frame of the thread's whole
-//! native stack, all frames run in that one. Otherwise nothing public tells which of the eval frames runs which Python frame (one eval
+//! native stack, all frames run in that one. When there is one eval frame further out, and among the frames one that is known to call on through C
+//! ([`super::layout::Layout::calls_through_c`]), the outer one runs all up to that. Otherwise nothing public tells which of the eval frames runs which Python frame (one eval
 //! frame runs any number, and one that is letting go of its last frame's variables runs none), so they stay without an anchor until an
 //! audit or their end. A generator among them may be one that only delegates: it and all frames inside it stay without.
 
@@ -19,6 +20,7 @@ use pyo3_ffi::{PyFrameObject, PyObject};
 
 use super::api::Api;
 use super::calibrate::callers_of_this;
+use super::context::tag;
 use super::greenlets;
 use super::live::Live;
 use crate::limits::{AUDIT_DISAGREEMENTS, SEEDED_FRAMES, WRONG_STACK_FUNCTIONS};
@@ -145,7 +147,7 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
         let entering = std::mem::take(&mut innermost) && its_code.addr() == code;
         if !entering {
             running.push(Running {
-                tag: super::context::tag(its_code.addr() as u64),
+                tag: tag(its_code.addr() as u64),
                 is_generator: is_generator(live.api, frame),
             });
         }
@@ -203,11 +205,23 @@ pub(super) fn place(live: &Live, shadow: &ShadowStack, anchor: u64, running: &[R
     }
     let mut chain = Vec::with_capacity(64);
     let whole = callers_of_this(&*live.walk, &mut chain);
-    if whole && live.eval_frames.is_outermost(anchor, &chain, &*live.walk) {
-        live.audits.note_placed(u64::from(shadow.place(anchor, sure)));
-    } else {
+    let beyond = whole.then(|| live.eval_frames.beyond(anchor, &chain, &*live.walk));
+    let outside = |known: &Running| live.layout.calls_through_c.iter().any(|code| tag(*code) == known.tag);
+    let certain = match beyond.flatten().as_deref() {
+        Some([]) => Some(None),
+        Some([outer]) => {
+            let seam = running.iter().take(sure).position(outside);
+            seam.map(|index| Some((*outer, index + 1)))
+        }
+        _ => None,
+    };
+    let Some(outer) = certain else {
         shadow.try_from_further_out(anchor);
-    }
+        return;
+    };
+    let of_outer = outer.map_or(0, |(outer, frames)| shadow.place(outer, frames));
+    live.audits
+        .note_placed(u64::from(of_outer + shadow.place(anchor, sure)));
 }
 
 #[cfg(test)]

@@ -198,24 +198,24 @@ impl EvalFrames {
         found
     }
 
-    /// Whether the frame with the CFA `anchor` is the outermost eval frame of this stack, which must reach the thread's root.
-    pub(super) fn is_outermost(&self, anchor: u64, chain: &[(u64, u64)], walk: &dyn StackWalk) -> bool {
+    /// The CFAs of the eval frames further out than the one with the CFA `anchor`, from the inside out, on a stack that reaches the thread's root. `None`
+    /// when they cannot be told.
+    pub(super) fn beyond(&self, anchor: u64, chain: &[(u64, u64)], walk: &dyn StackWalk) -> Option<Vec<u64>> {
         if self.functions.is_empty() || self.callers.is_empty() {
-            return false;
+            return None;
         }
-        let function = |(address, _): &(u64, u64)| walk.function_of(address.wrapping_sub(1));
-        let Some(caller) = chain.iter().position(|(_, sp)| *sp == anchor) else {
-            return false;
+        let caller = chain.iter().position(|(_, sp)| *sp == anchor)?;
+        let runs = |(address, _): &(u64, u64), list: &[u64]| {
+            let function = walk.function_of(address.wrapping_sub(1));
+            function.is_some_and(|function| list.contains(&function))
         };
-        let beyond = chain.get(caller..).unwrap_or_default();
         // A frame may well be taken for an eval frame that is none; what must not happen is the reverse.
-        beyond.windows(2).all(|pair| match pair {
-            [frame, caller] => {
-                let is = |list: &[u64], of| function(of).is_some_and(|function| list.contains(&function));
-                !is(&self.functions, frame) && !is(&self.callers, caller)
-            }
-            _ => true,
-        })
+        let pairs = chain.get(caller..)?.windows(2);
+        let found = pairs.filter_map(|pair| match pair {
+            [frame, caller] if runs(frame, &self.functions) || runs(caller, &self.callers) => Some(caller.1),
+            _ => None,
+        });
+        Some(found.collect())
     }
 }
 

@@ -296,6 +296,13 @@ def late_plain():
     end()
 
 
+def late_in_a_thread():
+    """From 3.14 on a thread has two eval frames before it does anything: the outer one never sends an event, and its functions have a place all the same."""
+    thread = threading.Thread(target=late_plain)
+    thread.start()
+    thread.join()
+
+
 def late_nested():
     def inside(n):
         if n:
