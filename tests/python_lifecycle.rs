@@ -624,7 +624,9 @@ fn child() {
     a_tracing_function_that_raises_costs_no_frame();
     subinterpreters_are_left_alone_and_reported();
     what_an_audit_costs();
-    run("late_plain()\nlate_in_a_thread()\nlate_nested()\nlate_generator()\nlate_exception()\nlate_loop()");
+    run(
+        "late_plain()\nlate_in_a_thread()\nlate_nested()\nlate_generator()\nlate_delegating()\nlate_exception()\nlate_loop()",
+    );
     sessions_follow_each_other_on_busy_threads();
     many_sessions_leak_no_code_object_and_no_memory();
 

@@ -306,6 +306,7 @@ impl ProfileMetadata {
                 "first stacks with one": python.wrong_stacks,
                 "frames missing": python.audits.missing_frames,
                 "generators that only pass an exception on": python.audits.delegating_frames,
+                "frames without a place that did not run": python.audits.unplaced_frames,
             },
             "frames that ran before their thread was seen": python.audits.found_running,
             "placed of these": python.audits.found_running_placed,

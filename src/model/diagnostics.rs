@@ -50,6 +50,9 @@ pub struct AuditFigures {
     pub missing_frames: u64,
     /// Generators and coroutines on the interpreter's list without an entry: most of them only pass an exception on and run nothing.
     pub delegating_frames: u64,
+    /// Entries without a place on the native stack, which no profile shows, that the interpreter did not run; taken out. Most are generators that only passed an
+    /// exception on when their thread was first seen.
+    pub unplaced_frames: u64,
     /// Frames that already ran when their thread was first seen.
     pub found_running: u64,
     /// Those of them whose place on the native stack was found.

@@ -137,6 +137,24 @@ fn compare(shadow: &[u32], running: &[Running], more_inside: bool) -> Verdict {
     verdict
 }
 
+/// Of two entries of one code object, next to each other but for wrong ones, the comparison takes the inner one for wrong. Where the outer one has no anchor and the
+/// inner one has, an event told of the inner one, and the outer one is what became of it since.
+fn rather_without_a_place(wrong: &mut [usize], entries: &[(u32, bool)]) {
+    for place in 0..wrong.len() {
+        let Some(&index) = wrong.get(place) else { return };
+        let Some(&(tag, true)) = entries.get(index) else {
+            continue;
+        };
+        let outer = (0..index).rev().find(|outer| !wrong.contains(outer));
+        if let Some(outer) = outer
+            && entries.get(outer) == Some(&(tag, false))
+            && let Some(wrong) = wrong.get_mut(place)
+        {
+            *wrong = outer;
+        }
+    }
+}
+
 /// Audits the calling thread's stack at an enter event of the code object `code` from the eval frame at `anchor`, before that is entered.
 pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64) {
     // What this very event proves stale is counted as such and is no disagreement.
@@ -158,13 +176,21 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
     running.reverse();
     let entries: Vec<(u32, bool)> = shadow.tags().collect();
     let tags: Vec<u32> = entries.iter().map(|(tag, _)| *tag).collect();
-    let verdict = compare(&tags, &running, shadow.depth() as usize > tags.len());
-    live.audits
-        .note(verdict.wrong.len() as u64, verdict.missing, verdict.delegating);
-    if !verdict.wrong.is_empty() {
+    let mut verdict = compare(&tags, &running, shadow.depth() as usize > tags.len());
+    rather_without_a_place(&mut verdict.wrong, &entries);
+    // Without an anchor no sample shows it: it was on the interpreter's list when the thread was first seen, and has ended or begun anew since, without an event if it was a
+    // generator that only passed an exception on.
+    let shown = verdict
+        .wrong
+        .iter()
+        .filter(|index| entries.get(**index).is_some_and(|(_, anchored)| *anchored));
+    let shown = shown.count() as u64;
+    let unplaced = verdict.wrong.len() as u64 - shown;
+    live.audits.note([shown, unplaced, verdict.missing, verdict.delegating]);
+    if shown > 0 {
         live.audits.keep_stack(|| stacks_as_text(live, shadow, &verdict.wrong));
     }
-    if !verdict.wrong.is_empty() && shadow.count_disagreement() >= AUDIT_DISAGREEMENTS {
+    if shown > 0 && shadow.count_disagreement() >= AUDIT_DISAGREEMENTS {
         greenlets::give_up(live, shadow);
     } else if !verdict.wrong.is_empty() {
         shadow.retain(|index| !verdict.wrong.contains(&index));
@@ -266,6 +292,20 @@ mod tests {
     fn both_at_once_are_told_apart() {
         assert_eq!(differences(&[1, 9, 4], &[1, 2, 4]), (vec![1], 1, 0));
         assert_eq!(differences(&[2, 1], &[1, 2]), (vec![1], 1, 0));
+    }
+
+    #[test]
+    fn of_two_entries_of_one_function_the_one_without_a_place_is_wrong() {
+        let rather = |wrong: &[usize], entries: &[(u32, bool)]| {
+            let mut wrong = wrong.to_vec();
+            rather_without_a_place(&mut wrong, entries);
+            wrong
+        };
+        assert_eq!(rather(&[2], &[(1, true), (2, false), (2, true)]), [1]);
+        assert_eq!(rather(&[2, 3], &[(1, true), (2, false), (9, true), (2, true)]), [2, 1]);
+        assert_eq!(rather(&[2], &[(1, true), (2, true), (2, true)]), [2]);
+        assert_eq!(rather(&[2], &[(2, false), (1, false), (2, true)]), [2]);
+        assert_eq!(rather(&[1], &[(2, false), (2, false)]), [1]);
     }
 
     #[test]

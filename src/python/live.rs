@@ -51,6 +51,7 @@ pub(super) struct Audits {
     wrong: AtomicU64,
     missing: AtomicU64,
     delegating: AtomicU64,
+    unplaced: AtomicU64,
     seeded: AtomicU64,
     placed: AtomicU64,
     wrong_stacks: Mutex<Vec<String>>,
@@ -58,13 +59,14 @@ pub(super) struct Audits {
 
 impl Audits {
     /// One audit and how many frames it found to be what.
-    pub(super) fn note(&self, wrong: u64, missing: u64, delegating: u64) {
+    pub(super) fn note(&self, [wrong, unplaced, missing, delegating]: [u64; 4]) {
         // Relaxed, here and below: figures.
         self.made.fetch_add(1, Ordering::Relaxed);
         self.disagreed.fetch_add(u64::from(wrong > 0), Ordering::Relaxed);
         self.wrong.fetch_add(wrong, Ordering::Relaxed);
         self.missing.fetch_add(missing, Ordering::Relaxed);
         self.delegating.fetch_add(delegating, Ordering::Relaxed);
+        self.unplaced.fetch_add(unplaced, Ordering::Relaxed);
     }
 
     /// Keeps one of the first stacks with a wrong frame as text. Needs the interpreter's lock or not, and waits for nobody who does.
@@ -97,6 +99,7 @@ impl Audits {
             wrong_frames: of(&self.wrong),
             missing_frames: of(&self.missing),
             delegating_frames: of(&self.delegating),
+            unplaced_frames: of(&self.unplaced),
             found_running: of(&self.seeded),
             found_running_placed: of(&self.placed),
         }

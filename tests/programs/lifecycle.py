@@ -341,6 +341,32 @@ def late_generator():
     end()
 
 
+def late_delegating():
+    """The session begins while an exception is thrown through `outer`, which is on the interpreter's list and runs nothing; then it runs."""
+
+    def inner():
+        try:
+            yield
+        except ValueError:
+            begin()
+            look()
+            look()
+
+    def outer():
+        yield from inner()
+        look()
+        look()
+
+    generator = outer()
+    next(generator)
+    try:
+        generator.throw(ValueError())
+    except StopIteration:
+        pass
+    look()
+    end()
+
+
 def late_exception():
     def deep(n):
         if n == 0:
