@@ -539,6 +539,26 @@ unsafe extern "C" fn check(_module: Object, _nothing: Object) -> Object {
     python.int(0)
 }
 
+/// A thread's first functions and its `run`: in one eval frame, or from 3.14 on in two.
+fn assert_thread_is_placed(names: &[&str], shadow: &[(CodeId, u64)], version: &str) {
+    let place = |name: &str| {
+        let index = names.iter().position(|seen| *seen == name)?;
+        Some(shadow[index].1)
+    };
+    let Some(inner) = place("Thread._bootstrap_inner") else {
+        return;
+    };
+    let run = place("Thread.run").unwrap();
+    assert_eq!(place("Thread._bootstrap"), Some(inner));
+    assert_eq!(place("late_plain"), Some(run));
+    let minor: u32 = version.split('.').nth(1).unwrap().parse().unwrap();
+    assert_eq!(
+        (minor >= 14, minor < 14),
+        (inner > run, inner == run),
+        "{names:?} {shadow:x?}"
+    );
+}
+
 unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
     let attribution = LATE.lock().unwrap().take().unwrap();
     let names = table(&attribution);
@@ -555,6 +575,7 @@ unsafe extern "C" fn end(_module: Object, _nothing: Object) -> Object {
             .map(|(code, _)| names[code].qualified_name.as_str())
             .collect();
         assert_eq!(seen, *truth);
+        assert_thread_is_placed(&seen, shadow, &figures.version);
         unanchored += shadow.iter().filter(|(_, anchor)| *anchor == 0).count();
         anchored += shadow.iter().filter(|(_, anchor)| *anchor != 0).count();
     }

@@ -11,8 +11,8 @@
 //! CPython sends no events while a `sys.settrace` function runs.
 //!
 //! **Placing.** Frames that ran before the first event have no anchor. When that event comes from the outermost eval frame of the thread's whole
-//! native stack, all frames run in that one. When there is one eval frame further out, and among the frames one that is known to call on through C
-//! ([`super::layout::Layout::calls_through_c`]), the outer one runs all up to that. Otherwise nothing public tells which of the eval frames runs which Python frame (one eval
+//! native stack, all frames run in that one. When there is one eval frame further out, and among the frames `threading.Thread._bootstrap_inner` with the
+//! `run` that it calls through C (3.14), the outer one runs all up to that. Otherwise nothing public tells which of the eval frames runs which Python frame (one eval
 //! frame runs any number, and one that is letting go of its last frame's variables runs none), so they stay without an anchor until an
 //! audit or their end. A generator among them may be one that only delegates: it and all frames inside it stay without.
 
@@ -24,6 +24,7 @@ use super::context::tag;
 use super::greenlets;
 use super::live::Live;
 use crate::limits::{AUDIT_DISAGREEMENTS, SEEDED_FRAMES, WRONG_STACK_FUNCTIONS};
+use crate::model::{CodeId, CodeInfo};
 use crate::shadow::ShadowStack;
 
 /// One frame of the interpreter's list.
@@ -138,13 +139,17 @@ fn compare(shadow: &[u32], running: &[Running], more_inside: bool) -> Verdict {
 }
 
 /// Of two entries of one code object, next to each other but for wrong ones, the comparison takes the inner one for wrong. Where the outer one has no anchor and the
-/// inner one has, an event told of the inner one, and the outer one is what became of it since.
-fn rather_without_a_place(wrong: &mut [usize], entries: &[(u32, bool)]) {
+/// inner one has, and a generator runs, it is the other way round: an event told that the generator goes on, and when the thread was first seen it only passed an exception on. Nothing else goes on with
+/// an event that was there before without one.
+fn rather_without_a_place(wrong: &mut [usize], entries: &[(u32, bool)], running: &[Running]) {
     for place in 0..wrong.len() {
         let Some(&index) = wrong.get(place) else { return };
         let Some(&(tag, true)) = entries.get(index) else {
             continue;
         };
+        if !running.iter().any(|frame| frame.tag == tag && frame.is_generator) {
+            continue;
+        }
         let outer = (0..index).rev().find(|outer| !wrong.contains(outer));
         if let Some(outer) = outer
             && entries.get(outer) == Some(&(tag, false))
@@ -177,7 +182,7 @@ pub(super) fn audit(live: &Live, shadow: &ShadowStack, code: usize, anchor: u64)
     let entries: Vec<(u32, bool)> = shadow.tags().collect();
     let tags: Vec<u32> = entries.iter().map(|(tag, _)| *tag).collect();
     let mut verdict = compare(&tags, &running, shadow.depth() as usize > tags.len());
-    rather_without_a_place(&mut verdict.wrong, &entries);
+    rather_without_a_place(&mut verdict.wrong, &entries, &running);
     // Without an anchor no sample shows it: it was on the interpreter's list when the thread was first seen, and has ended or begun anew since, without an event if it was a
     // generator that only passed an exception on.
     let shown = verdict
@@ -222,6 +227,25 @@ fn stacks_as_text(live: &Live, shadow: &ShadowStack, wrong: &[usize]) -> String 
     format!("{} ran {}", inner(entries.collect()), inner(running.collect()))
 }
 
+/// How many frames a thread has before its `run`, where those run in an eval frame of their own. Other functions that `_bootstrap_inner` calls run in its own one, which
+/// may call Python through C as well: so what follows must be a `run`, or nothing but the event's own function.
+fn frames_before_run(live: &Live, shadow: &ShadowStack) -> Option<usize> {
+    if !live.layout.threads_run_in_a_context {
+        return None;
+    }
+    let ids: Vec<CodeId> = shadow.codes().collect();
+    let codes = live.codes.lock();
+    let is = |id: &CodeId, wanted: &dyn Fn(&CodeInfo) -> bool| codes.info(*id).is_some_and(wanted);
+    let frames = 1 + ids.iter().position(|id| {
+        is(id, &|info| {
+            info.module == "threading" && info.qualified_name == "Thread._bootstrap_inner"
+        })
+    })?;
+    let next = ids.get(frames);
+    next.is_none_or(|id| is(id, &|info| info.qualified_name.ends_with(".run")))
+        .then_some(frames)
+}
+
 /// Gives the frames without an anchor the one of this event, if all of them must have it; see the module's text. `running` is what runs,
 /// outermost first, as it stands on the shadow stack.
 pub(super) fn place(live: &Live, shadow: &ShadowStack, anchor: u64, running: &[Running]) {
@@ -232,13 +256,11 @@ pub(super) fn place(live: &Live, shadow: &ShadowStack, anchor: u64, running: &[R
     let mut chain = Vec::with_capacity(64);
     let whole = callers_of_this(&*live.walk, &mut chain);
     let beyond = whole.then(|| live.eval_frames.beyond(anchor, &chain, &*live.walk));
-    let outside = |known: &Running| live.layout.calls_through_c.iter().any(|code| tag(*code) == known.tag);
     let certain = match beyond.flatten().as_deref() {
         Some([]) => Some(None),
-        Some([outer]) => {
-            let seam = running.iter().take(sure).position(outside);
-            seam.map(|index| Some((*outer, index + 1)))
-        }
+        Some([outer]) => frames_before_run(live, shadow)
+            .filter(|frames| *frames <= sure)
+            .map(|frames| Some((*outer, frames))),
         _ => None,
     };
     let Some(outer) = certain else {
@@ -296,16 +318,19 @@ mod tests {
 
     #[test]
     fn of_two_entries_of_one_function_the_one_without_a_place_is_wrong() {
-        let rather = |wrong: &[usize], entries: &[(u32, bool)]| {
+        let of = |wrong: &[usize], entries: &[(u32, bool)], tags: &[i32]| {
             let mut wrong = wrong.to_vec();
-            rather_without_a_place(&mut wrong, entries);
+            rather_without_a_place(&mut wrong, entries, &running(tags));
             wrong
         };
+        let rather = |wrong: &[usize], entries: &[(u32, bool)]| of(wrong, entries, &[1, -2]);
         assert_eq!(rather(&[2], &[(1, true), (2, false), (2, true)]), [1]);
         assert_eq!(rather(&[2, 3], &[(1, true), (2, false), (9, true), (2, true)]), [2, 1]);
         assert_eq!(rather(&[2], &[(1, true), (2, true), (2, true)]), [2]);
         assert_eq!(rather(&[2], &[(2, false), (1, false), (2, true)]), [2]);
         assert_eq!(rather(&[1], &[(2, false), (2, false)]), [1]);
+        // A function that is no generator was entered twice, and its second end was not heard of.
+        assert_eq!(of(&[2], &[(1, true), (2, false), (2, true)], &[1, 2]), [2]);
     }
 
     #[test]

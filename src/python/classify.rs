@@ -164,7 +164,7 @@ mod tests {
 
     fn layout() -> Layout {
         Layout {
-            calls_through_c: Vec::new(),
+            threads_run_in_a_context: false,
             stdlib: vec!["/usr/lib/python3.13".to_owned(), "/usr/lib/python313.zip".to_owned()],
             stdlib_modules: vec!["json".to_owned(), "collections".to_owned()],
             site: vec![

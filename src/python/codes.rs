@@ -34,9 +34,15 @@ impl Codes {
         self.by_address.get(&address).copied()
     }
 
-    /// What a profile shows of a code object, in one word.
+    /// What a profile shows of a code object.
+    pub(super) fn info(&self, id: CodeId) -> Option<&CodeInfo> {
+        let index = id.get().checked_sub(1)?;
+        self.infos.get(index as usize).map(|info| &**info)
+    }
+
+    /// The same in one word.
     pub(super) fn name_of(&self, id: CodeId) -> String {
-        let info = id.get().checked_sub(1).and_then(|index| self.infos.get(index as usize));
+        let info = self.info(id);
         info.map_or_else(
             || "?".to_owned(),
             |info| format!("{}.{}", info.module, info.qualified_name),

@@ -79,14 +79,14 @@ def gather():
             "paths": sorted(paths),
             "modules": sorted(modules | {top}),
         })
-    def calls_through_c():
-        """Code that calls a function through a context, and no other while that runs."""
+    def runs_in_a_context():
+        """Whether a thread's first functions call its `run` through a context."""
         thread = getattr(sys.modules.get("threading"), "Thread", None)
         code = getattr(getattr(thread, "_bootstrap_inner", None), "__code__", None)
-        return [id(code)] if "_context" in getattr(code, "co_names", ()) else []
+        return "_context" in getattr(code, "co_names", ())
 
     return json.dumps({
-        "calls_through_c": calls_through_c(),
+        "threads_run_in_a_context": runs_in_a_context(),
         "stdlib": sorted(stdlib),
         "stdlib_modules": sorted(sys.stdlib_module_names),
         "site": sorted(site),

@@ -16,9 +16,8 @@ pub(super) struct Layout {
     pub(super) site: Vec<String>,
     /// Endstone's own package.
     pub(super) endstone: Vec<String>,
-    /// Addresses of the code objects that call other Python functions only through C, so that an eval frame begins there: in 3.14 a thread runs its function in
-    /// a context (`threading.Thread._bootstrap_inner`).
-    pub(super) calls_through_c: Vec<u64>,
+    /// Whether `threading.Thread._bootstrap_inner` calls `run` through a context, and so through C: an eval frame begins there (3.14).
+    pub(super) threads_run_in_a_context: bool,
     /// What the entry points of the group `endstone` name.
     pub(super) plugins: Vec<PluginFiles>,
 }

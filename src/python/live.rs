@@ -69,11 +69,16 @@ impl Audits {
         self.unplaced.fetch_add(unplaced, Ordering::Relaxed);
     }
 
-    /// Keeps one of the first stacks with a wrong frame as text. Needs the interpreter's lock or not, and waits for nobody who does.
+    /// Keeps one of the first stacks with a wrong frame as text, which is made without a lock of ours.
     pub(super) fn keep_stack(&self, text: impl FnOnce() -> String) {
-        if self.wrong_stacks.lock().len() < WRONG_STACKS {
-            let text = text();
-            self.wrong_stacks.lock().push(text);
+        if self.wrong_stacks.lock().len() >= WRONG_STACKS {
+            return;
+        }
+        let text = text();
+        let mut kept = self.wrong_stacks.lock();
+        // Without the interpreter's lock another thread may have been here meanwhile.
+        if kept.len() < WRONG_STACKS {
+            kept.push(text);
         }
     }
 

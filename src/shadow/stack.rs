@@ -269,18 +269,18 @@ impl ShadowStack {
 
     /// What the writer sees of its own frames, outermost first: tag, and whether the anchor is known. Without hidden frames.
     pub fn tags(&self) -> impl Iterator<Item = (u32, bool)> {
-        let stored = self.hot.entries.state().length().min(STORED as u32);
-        (EMPTY..stored)
-            .filter_map(|index| self.hot.entries.entry(index))
-            .map(|[anchor, word]| (tag_of(word), anchor != UNANCHORED))
+        self.stored().map(|[anchor, word]| (tag_of(word), anchor != UNANCHORED))
     }
 
     /// The code objects of the frames that [`ShadowStack::tags`] shows.
     pub fn codes(&self) -> impl Iterator<Item = CodeId> {
+        self.stored().map(|[_, word]| EntryCode(word).code())
+    }
+
+    /// Anchors and words, outermost first. On the writer's thread.
+    fn stored(&self) -> impl Iterator<Item = [u64; 2]> {
         let stored = self.hot.entries.state().length().min(STORED as u32);
-        (EMPTY..stored)
-            .filter_map(|index| self.hot.entries.entry(index))
-            .map(|[_, word]| EntryCode(word).code())
+        (EMPTY..stored).filter_map(|index| self.hot.entries.entry(index))
     }
 
     /// Takes out the stored frames that `keep(index)` does not want; hidden frames go with the last stored one. Meanwhile readers see fewer

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// One CPython with a shared library.
 #[derive(Clone, Debug)]
@@ -160,6 +160,9 @@ pub fn in_children_with(prepare: &dyn Fn(&str, &mut Command)) {
         children.push((python, command));
     }
     assert!(!children.is_empty(), "no CPython from 3.12 on was found");
+    // Two tests of one binary run at once; their children do not.
+    static ONE_TEST: Mutex<()> = Mutex::new(());
+    let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let waiting = Mutex::new(children);
     let next = || waiting.lock().unwrap().pop();
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);

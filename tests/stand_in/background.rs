@@ -94,7 +94,7 @@ fn assert_one_name_each(profile: &Profile, module: &str) {
 
 #[test]
 fn it_runs_from_the_start_and_goes_on_while_profiles_are_made_of_it() {
-    let _beside = beside();
+    let _alone = alone();
     let mut server = server("");
     until_it_runs(&mut server);
     server.run_for(Duration::from_secs(3)).unwrap();

@@ -73,7 +73,8 @@ fn a_plugin_that_is_enabled_used_and_reloaded_all_the_time_leaves_nothing_behind
                 round + 1
             );
         }
-        ask(&mut server, GIVE_BACK, "!python");
+        let given_back = ask(&mut server, GIVE_BACK, "!python");
+        assert!(!given_back.contains("Error"), "{given_back}");
         sizes.push(Footprint::of(server.pid()).unwrap());
         for file in server.profile_files().unwrap() {
             std::fs::remove_file(file).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use harness::{Profile, PythonVersion};
 
-use super::{assert_sound, beside, figure, lab, profile_for, python};
+use super::{alone, assert_sound, figure, lab, profile_for, python};
 
 const TIME: Duration = Duration::from_secs(8);
 
@@ -89,7 +89,7 @@ fn assert_merged(profile: &Profile) {
 
 /// Python time is no more than what the sample plugins take, and every Python frame stands below Endstone's runtime or a thread's start.
 fn on_version(version: PythonVersion) {
-    let _beside = beside();
+    let _alone = alone();
     let lab = lab();
     let Some(python) = python(&lab, version) else { return };
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
@@ -133,7 +133,7 @@ fn python_frames_stand_between_native_ones_on_3_15() {
 
 #[test]
 fn python_3_11_is_profiled_natively_and_says_why() {
-    let _beside = beside();
+    let _alone = alone();
     let lab = lab();
     let Some(python) = python(&lab, PythonVersion::V3_11) else {
         return;
@@ -161,7 +161,7 @@ fn python_3_11_is_profiled_natively_and_says_why() {
 
 #[test]
 fn a_server_without_python_is_profiled_natively() {
-    let _beside = beside();
+    let _alone = alone();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).arg("--no-python").start_ready().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! The plugin is a build that stays where a file says so (`src/sys/fault.rs`), here wherever it opens a file of its own.
 
-use harness::Server;
+use harness::{Server, journal_files};
 
 use super::faults::{Faults, faulty};
 use super::{ANSWER, RUNNING, SAVED, assert_sound, beside};
@@ -11,7 +11,9 @@ use super::{ANSWER, RUNNING, SAVED, assert_sound, beside};
 fn goes_on(server: &mut Server) {
     server.ask("!ticks 20", "!ticks done").unwrap();
     server.ask("spark tps", "TPS from last").unwrap();
-    server.ask("spark activity", "activity").unwrap();
+    server
+        .ask("spark activity", "No profile has been made yet. Begin with ")
+        .unwrap();
 }
 
 #[test]
@@ -24,9 +26,11 @@ fn while_the_disk_does_not_open_a_file_the_server_goes_on_and_nothing_is_lost() 
     faults.hold("disk");
     server.command("spark profiler start").unwrap();
     goes_on(&mut server);
+    assert!(journal_files(server.dir()).unwrap().is_empty(), "it waits for the disk");
     faults.release("disk");
     server.wait_for_since(begin, RUNNING, ANSWER).unwrap();
     server.ask("!ticks 20", "!ticks done").unwrap();
+    assert_eq!(journal_files(server.dir()).unwrap().len(), 1);
 
     let end = server.mark();
     faults.hold("disk");

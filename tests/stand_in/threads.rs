@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{assert_sound, beside, figure, lab, profile_for};
+use super::{alone, assert_sound, figure, lab, profile_for};
 use endstone_spark::export::pb::sampler_metadata::thread_dumper::Type;
 
 #[test]
 fn threads_are_chosen_by_name_and_pattern() {
-    let _beside = beside();
+    let _alone = alone();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab.server(&python).samples().unwrap().start_ready().unwrap();
