@@ -62,7 +62,7 @@ fn left(server: &mut Server) -> [String; 2] {
 }
 
 /// A server whose plugin does wrong what it is asked to.
-pub(super) fn faulty(faults: &Faults) -> Server {
+fn faulty(faults: &Faults) -> Server {
     let lab = lab();
     let python = lab.default_python().unwrap();
     lab.server(&python)

@@ -25,7 +25,6 @@ mod real_server_check;
 mod recovery;
 mod roots;
 mod shutdown;
-mod slow_disk;
 mod slow_ticks;
 mod sources;
 mod stalls;
