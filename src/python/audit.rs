@@ -256,20 +256,20 @@ pub(super) fn place(live: &Live, shadow: &ShadowStack, anchor: u64, running: &[R
     let mut chain = Vec::with_capacity(64);
     let whole = callers_of_this(&*live.walk, &mut chain);
     let beyond = whole.then(|| live.eval_frames.beyond(anchor, &chain, &*live.walk));
-    let certain = match beyond.flatten().as_deref() {
-        Some([]) => Some(None),
+    // How many frames run further out, and where.
+    let outside = match beyond.flatten().as_deref() {
+        Some([]) => Some((anchor, 0)),
         Some([outer]) => frames_before_run(live, shadow)
             .filter(|frames| *frames <= sure)
-            .map(|frames| Some((*outer, frames))),
+            .map(|frames| (*outer, frames)),
         _ => None,
     };
-    let Some(outer) = certain else {
+    let Some((outer, frames)) = outside else {
         shadow.try_from_further_out(anchor);
         return;
     };
-    let of_outer = outer.map_or(0, |(outer, frames)| shadow.place(outer, frames));
-    live.audits
-        .note_placed(u64::from(of_outer + shadow.place(anchor, sure)));
+    let placed = shadow.place(outer, frames) + shadow.place(anchor, sure);
+    live.audits.note_placed(u64::from(placed));
 }
 
 #[cfg(test)]

@@ -2,18 +2,15 @@
 
 use std::time::Duration;
 
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, beside, figure, lab, start, stop};
+use super::{ANSWER, NOBODY_LISTENS, RUNNING, SAVED, alone, assert_sound, beside, figure, lab, start, stop};
 use harness::{Profile, Server};
-
-/// What a server has whose owner has changed nothing that matters here.
-const DEFAULT: &str = "bytebinUrl = \"http://127.0.0.1:9\"\n";
 
 fn server(settings: &str) -> Server {
     let lab = lab();
     let python = lab.default_python().unwrap();
     let builder = lab.server(&python).samples().unwrap();
     builder
-        .file("plugins/spark/config.toml", format!("{DEFAULT}{settings}"))
+        .file("plugins/spark/config.toml", format!("{NOBODY_LISTENS}{settings}"))
         .start_ready()
         .unwrap()
 }

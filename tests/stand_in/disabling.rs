@@ -10,7 +10,7 @@ use harness::{Lab, Profile, Python, Server, journal_files};
 use super::bytebin::{Bytebin, Mode};
 use super::faults::Faults;
 use super::recovery::folder;
-use super::{ANSWER, RUNNING, SAVED, alone, assert_sound, beside, lab, start, stop};
+use super::{ANSWER, NOBODY_LISTENS, RUNNING, SAVED, alone, assert_sound, beside, lab, start, stop};
 
 /// Said when the plugin's end left something to itself.
 const UNFINISHED: &str = "was not finished in time";
@@ -26,7 +26,7 @@ fn server(lab: &Lab, python: &Python, folder: &Path, faults: &Faults) -> Server 
         .folder(folder)
         .file(
             "plugins/spark/config.toml",
-            "bytebinUrl = \"http://127.0.0.1:9\"\nbackgroundProfiler = false\n",
+            format!("{NOBODY_LISTENS}backgroundProfiler = false\n"),
         )
         .start_ready()
         .unwrap()

@@ -62,7 +62,7 @@ fn left(server: &mut Server) -> [String; 2] {
 }
 
 /// A server whose plugin does wrong what it is asked to.
-fn faulty(faults: &Faults) -> Server {
+pub(super) fn faulty(faults: &Faults) -> Server {
     let lab = lab();
     let python = lab.default_python().unwrap();
     lab.server(&python)
@@ -70,8 +70,6 @@ fn faulty(faults: &Faults) -> Server {
         .unwrap()
         .profiler_file(lab.faulty_plugin().unwrap())
         .env("SPARK_FAULTS", faults.path())
-        // Nobody listens there.
-        .file("plugins/spark/config.toml", "bytebinUrl = \"http://127.0.0.1:9\"\n")
         .start_ready()
         .unwrap()
 }

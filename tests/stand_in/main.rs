@@ -25,6 +25,7 @@ mod real_server_check;
 mod recovery;
 mod roots;
 mod shutdown;
+mod slow_disk;
 mod slow_ticks;
 mod sources;
 mod stalls;
@@ -49,6 +50,9 @@ const RUNNING: &str = "The profiler is running";
 
 /// Said when a profile is on disk.
 const SAVED: &str = "Saved ";
+
+/// Settings of a server that is to send nothing to anybody: nobody listens there.
+const NOBODY_LISTENS: &str = "bytebinUrl = \"http://127.0.0.1:9\"\n";
 
 /// The machine, which tests have for themselves or share.
 static MACHINE: RwLock<()> = RwLock::new(());

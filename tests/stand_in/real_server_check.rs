@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use harness::{Lab, Linked, Python, launch_command};
 
 use super::bytebin::{Bytebin, Mode};
-use super::{alone, beside, lab};
+use super::{NOBODY_LISTENS, alone, beside, lab};
 
 /// One check, in a folder of its own.
 struct Check {
@@ -175,7 +175,7 @@ fn a_server_that_does_not_pass_is_said_not_to() {
     let _beside = beside();
     let check = Check::new();
     // Profiles cannot be written.
-    check.settings("bytebinUrl = \"http://127.0.0.1:9\"\n");
+    check.settings(NOBODY_LISTENS);
     std::fs::write(check.server().join("plugins/spark/profiles"), "in the way").unwrap();
     let output = check.run(&[]);
     let text = said(&output);

@@ -7,7 +7,7 @@ use harness::{Profile, Server, ServerBuilder, journal_files};
 
 use super::independent;
 use super::profiles::shares;
-use super::{ANSWER, alone, assert_sound, beside, figure, lab, start, stop};
+use super::{ANSWER, NOBODY_LISTENS, alone, assert_sound, beside, figure, lab, start, stop};
 
 const RECOVERED: &str = "what it had sampled is saved";
 
@@ -22,7 +22,7 @@ pub fn builder<'a>(lab: &'a harness::Lab, python: &'a harness::Python, dir: &Pat
         .samples()
         .unwrap()
         .folder(dir)
-        .file("plugins/spark/config.toml", "bytebinUrl = \"http://127.0.0.1:9\"\n")
+        .file("plugins/spark/config.toml", NOBODY_LISTENS)
 }
 
 pub fn folder(lab: &harness::Lab) -> tempfile::TempDir {
@@ -247,7 +247,7 @@ fn without_the_setting_nothing_is_kept() {
         .server(&python)
         .file(
             "plugins/spark/config.toml",
-            "bytebinUrl = \"http://127.0.0.1:9\"\nrecovery = \"off\"\n",
+            format!("{NOBODY_LISTENS}recovery = \"off\"\n"),
         )
         .start_ready()
         .unwrap();

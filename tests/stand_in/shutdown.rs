@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Lab, Profile, Python, PythonVersion, Server, ServerBuilder};
 
-use super::{ANSWER, SAVED, assert_sound, beside, lab, python, start};
+use super::{ANSWER, NOBODY_LISTENS, SAVED, assert_sound, beside, lab, python, start};
 
 /// Said of what there was no time for.
 const UNNAMED: &str = "There was no time to look up the names";
@@ -43,7 +43,7 @@ impl<'a> Case<'a> {
     fn builder(&self) -> ServerBuilder<'_> {
         self.lab.server(&self.python).folder(&self.folder).file(
             "plugins/spark/config.toml",
-            "bytebinUrl = \"http://127.0.0.1:9\"\nbackgroundProfiler = false\n",
+            format!("{NOBODY_LISTENS}backgroundProfiler = false\n"),
         )
     }
 
