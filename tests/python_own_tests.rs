@@ -11,6 +11,7 @@ mod pythons;
 mod session;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use endstone_spark::model::PythonState;
@@ -122,28 +123,38 @@ fn an_interpreters_own_tests_do_not_notice_a_session() {
     if pythons::library_of_child().is_some() {
         return;
     }
-    let mut ran = 0;
+    let mut there = Vec::new();
     for minor in pythons::wanted() {
-        let Some(python) = pythons::find(minor) else {
-            println!("CPython {minor} with a shared library not found: NOT RUN");
-            continue;
-        };
-        let Some(without) = outcomes(&python, false) else {
-            println!("CPython {minor} has no tests of its own installed: NOT RUN");
-            continue;
-        };
-        let with = outcomes(&python, true).unwrap();
-        let passed = without.values().filter(|outcome| *outcome == "passed").count();
-        println!("CPython {minor}: {} tests, {passed} passed", without.len());
-        assert!(passed > 300, "CPython {minor}: the tests did not run: {without:?}");
-        let different: Vec<_> = without
-            .keys()
-            .chain(with.keys())
-            .filter(|test| without.get(*test) != with.get(*test))
-            .map(|test| (test, without.get(test), with.get(test)))
-            .collect();
-        assert!(different.is_empty(), "CPython {minor}: {different:#?}");
-        ran += 1;
+        match pythons::find(minor) {
+            Some(python) => there.push((minor, python)),
+            None => println!("CPython {minor} with a shared library not found: NOT RUN"),
+        }
     }
-    println!("{ran} CPythons ran their own tests");
+    let ran = AtomicUsize::new(0);
+    pythons::at_once(there, |(minor, python)| {
+        if compare(minor, &python) {
+            ran.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    println!("{} CPythons ran their own tests", ran.into_inner());
+}
+
+/// Runs one CPython's own tests without a session and with one, and compares. `false` when it has none.
+fn compare(minor: &str, python: &pythons::Python) -> bool {
+    let Some(without) = outcomes(python, false) else {
+        println!("CPython {minor} has no tests of its own installed: NOT RUN");
+        return false;
+    };
+    let with = outcomes(python, true).unwrap();
+    let passed = without.values().filter(|outcome| *outcome == "passed").count();
+    println!("CPython {minor}: {} tests, {passed} passed", without.len());
+    assert!(passed > 300, "CPython {minor}: the tests did not run: {without:?}");
+    let different: Vec<_> = without
+        .keys()
+        .chain(with.keys())
+        .filter(|test| without.get(*test) != with.get(*test))
+        .map(|test| (test, without.get(test), with.get(test)))
+        .collect();
+    assert!(different.is_empty(), "CPython {minor}: {different:#?}");
+    true
 }
