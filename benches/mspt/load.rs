@@ -44,7 +44,12 @@ impl Load {
             Mode::PySpy(1000),
         ];
         match self {
-            Load::Native => modes.extend([Mode::Signals(4), Mode::OursApart(4)]),
+            Load::Native => modes.extend([
+                Mode::Signals(4),
+                Mode::Signals(10),
+                Mode::Signals(1),
+                Mode::OursApart(4),
+            ]),
             Load::Mixed => modes.extend([Mode::Signals(4), Mode::Empty]),
             Load::Python => modes.push(Mode::Empty),
         }

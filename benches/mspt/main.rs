@@ -7,6 +7,7 @@
 mod load;
 mod mode;
 mod row;
+mod verdict;
 
 use harness::{Error, Lab, Record, Result, Server, peers};
 use load::Load;

@@ -10,9 +10,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::Load;
 use crate::mode::Mode;
+use crate::verdict::verdicts;
 
 /// Without, with, without.
-type Triple = [Slice; 3];
+pub type Triple = [Slice; 3];
+
+/// Milliseconds that were added to a tick.
+pub fn added_milliseconds(triple: &Triple) -> f64 {
+    triple[1].mspt - without(triple)
+}
+
+/// The same in percent.
+pub fn added_percent(triple: &Triple) -> f64 {
+    100.0 * (triple[1].mspt / without(triple) - 1.0)
+}
+
+/// What interruptions took more of the native steps' time, in percentage points.
+pub fn added_lost_percent(triple: &Triple) -> f64 {
+    triple[1].lost_percent - f64::midpoint(triple[0].lost_percent, triple[2].lost_percent)
+}
+
+/// Processor time that the server thread took more for a tick, in milliseconds.
+pub fn added_thread_milliseconds(triple: &Triple) -> f64 {
+    let [before, with, after] = triple.map(|slice| slice.thread_cpu_per_tick);
+    with - f64::midpoint(before, after)
+}
+
+fn without(triple: &Triple) -> f64 {
+    f64::midpoint(triple[0].mspt, triple[2].mspt)
+}
 
 #[derive(Default)]
 pub struct Table {
@@ -53,17 +79,14 @@ fn summary(rounds: &[Triple]) -> Option<Summary> {
         .collect();
     let rounds = if good.is_empty() { rounds.iter().collect() } else { good };
     let of = |figure: &dyn Fn(&Triple) -> f64| Spread::of(rounds.iter().map(|triple| figure(triple)));
-    let without = |triple: &Triple| f64::midpoint(triple[0].mspt, triple[2].mspt);
     Some(Summary {
         mspt_without: of(&without)?,
         mspt_with: of(&|triple| triple[1].mspt)?,
-        added_milliseconds: of(&|triple| triple[1].mspt - without(triple))?,
-        added_percent: of(&|triple| 100.0 * (triple[1].mspt / without(triple) - 1.0))?,
-        added_lost_percent: of(&|triple| {
-            triple[1].lost_percent - f64::midpoint(triple[0].lost_percent, triple[2].lost_percent)
-        })
-        // Without steps nothing can be lost.
-        .filter(|_| rounds.iter().any(|triple| triple[1].lost_percent > 0.0)),
+        added_milliseconds: of(&added_milliseconds)?,
+        added_percent: of(&added_percent)?,
+        added_lost_percent: of(&added_lost_percent)
+            // Without steps nothing can be lost.
+            .filter(|_| rounds.iter().any(|triple| triple[1].lost_percent > 0.0)),
         added_thread_percent: of(&|triple| {
             let [before, with, after] = triple.map(|slice| slice.thread_cpu_per_tick);
             100.0 * (with / f64::midpoint(before, after) - 1.0)
@@ -71,14 +94,6 @@ fn summary(rounds: &[Triple]) -> Option<Summary> {
         added_cpu: of(&|triple| triple[1].cpu() - f64::midpoint(triple[0].cpu(), triple[2].cpu()))?,
         profiler_cpu: of(&|triple| triple[1].own_threads_cpu + triple[1].peer_cpu)?,
     })
-}
-
-/// An aim, what was found, and whether it is met.
-#[derive(Serialize)]
-struct Verdict {
-    aim: String,
-    found: f64,
-    met: bool,
 }
 
 impl Table {
@@ -118,56 +133,17 @@ impl Table {
             .collect();
         record.put("rows", rows)?;
         record.put("not measured", reasons)?;
-        record.put("verdicts", self.verdicts())
+        record.put("verdicts", verdicts(self))
     }
 
-    fn summary(&self, load: Load, mode: Mode) -> Option<Summary> {
-        summary(self.rows.get(&(load, mode))?)
-    }
-
-    fn verdicts(&self) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
-        let mut judge = |aim: String, found: Option<f64>, met: &dyn Fn(f64) -> bool| {
-            verdicts.extend(found.map(|found| Verdict {
-                aim,
-                found,
-                met: met(found),
-            }));
-        };
-        for load in [Load::Native, Load::Mixed] {
-            let lost = |mode| Some(self.summary(load, mode)?.added_lost_percent?.median);
-            let (ours, theirs) = (lost(Mode::Ours(4)), lost(Mode::PySpy(250)));
-            let whole = self.summary(load, Mode::Ours(4));
-            let name = load.name();
-            judge(
-                format!("{name}: ours at 4 ms adds at most 0.5 % MSPT, by the length of ticks"),
-                whole.map(|summary| summary.added_percent.median),
-                &|found| found <= 0.5,
-            );
-            judge(
-                format!("{name}: ours at 4 ms adds at most 0.5 % MSPT, by what interruptions take"),
-                ours,
-                &|found| found <= 0.5,
-            );
-            judge(
-                format!("{name}: interruptions by py-spy --native at the same rate take at least 20 times as much"),
-                theirs.zip(ours).map(|(theirs, ours)| theirs / ours),
-                &|found| found >= 20.0,
-            );
-        }
-        for load in [Load::Python, Load::Mixed] {
-            let added = |mode| Some(self.summary(load, mode)?.added_milliseconds.median);
-            let ratio = added(Mode::Ours(4)).zip(added(Mode::Empty));
-            judge(
-                format!(
-                    "{}: ours at 4 ms adds at most 1.35 times what empty callbacks add",
-                    load.name()
-                ),
-                ratio.map(|(ours, empty)| ours / empty),
-                &|found| found <= 1.35,
-            );
-        }
-        verdicts
+    /// A figure of each round in which nothing else disturbed; `None` for the others, so that rounds of several modes can be compared one by one.
+    pub fn rounds(&self, load: Load, mode: Mode, figure: impl Fn(&Triple) -> f64) -> Vec<Option<f64>> {
+        let rounds = self.rows.get(&(load, mode)).map(Vec::as_slice).unwrap_or_default();
+        let good = |triple: &Triple| triple[0].undisturbed() && triple[2].undisturbed();
+        rounds
+            .iter()
+            .map(|triple| good(triple).then(|| figure(triple)))
+            .collect()
     }
 
     /// How far apart measurements without a profiler lie that follow each other: what is smaller than this, this machine cannot tell.
@@ -220,9 +196,8 @@ impl Table {
         }
         println!();
         self.print_noise();
-        for verdict in self.verdicts() {
-            let met = if verdict.met { "met" } else { "MISSED" };
-            println!("{met}: {} ({:.2})", verdict.aim, verdict.found);
+        for verdict in verdicts(self) {
+            println!("{verdict}");
         }
     }
 }

@@ -55,7 +55,9 @@ pub use health::Health;
 pub use lab::Lab;
 pub use launch::command as launch_command;
 pub use linked::Linked;
-pub use measure::{Attached, CpuTime, Folded, Footprint, Meter, Record, Slice, Spread, chains, machine, peers};
+pub use measure::{
+    Attached, CpuTime, Folded, Footprint, Meter, Record, Slice, Spread, chains, machine, median_interval, peers,
+};
 pub use output::{Mark, Pattern};
 pub use plugins::build as build_plugin;
 pub use profile::{Frame, Profile, Stack};

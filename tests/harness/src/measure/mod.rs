@@ -16,4 +16,4 @@ pub use folded::Folded;
 pub use footprint::Footprint;
 pub use meter::{Meter, Slice};
 pub use record::{Record, machine};
-pub use spread::Spread;
+pub use spread::{Spread, median_interval};

@@ -37,6 +37,23 @@ impl Spread {
     }
 }
 
+/// Where the middle lies of all that could have been measured, with a certainty of at least 95 %: between two of the values, as many from either end as chance allows (the sign test's
+/// interval, which holds whatever the values' distribution is). `None` for fewer than six values, which cannot be that certain.
+pub fn median_interval(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    let count = values.len();
+    // How likely it is that fewer than `outside` of them are below the middle: the binomial distribution's lower end.
+    let (mut likely, mut below, mut outside) = (0.5_f64.powi(count as i32), 0.0, 0);
+    while below + likely <= 0.025 && outside < count / 2 {
+        below += likely;
+        likely *= (count - outside) as f64 / (outside + 1) as f64;
+        outside += 1;
+    }
+    let low = outside.checked_sub(1)?;
+    Some((*values.get(low)?, *values.get(count - 1 - low)?))
+}
+
 /// The value below which this part of the sorted values lies, between two of them in proportion.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
@@ -56,6 +73,18 @@ mod tests {
         assert_eq!(spread.text(2), "2.50 (1.75 to 3.25)");
         let one = Spread::of([7.0]).unwrap();
         assert_eq!((one.low, one.median, one.high, one.count), (7.0, 7.0, 7.0, 1));
+    }
+
+    #[test]
+    fn the_middles_interval_is_the_sign_tests() {
+        let of = |count: i32| median_interval((1..=count).map(f64::from));
+        // From tables of the sign test at 5 %: so many values may be outside on each side.
+        assert_eq!(of(5), None);
+        assert_eq!(of(6), Some((1.0, 6.0)));
+        assert_eq!(of(8), Some((1.0, 8.0)));
+        assert_eq!(of(9), Some((2.0, 8.0)));
+        assert_eq!(of(12), Some((3.0, 10.0)));
+        assert_eq!(of(20), Some((6.0, 15.0)));
     }
 
     #[test]
