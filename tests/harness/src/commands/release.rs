@@ -49,7 +49,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     if tested {
         let mut command = lab.cargo();
         command
-            .args(["test", "--release", "--test", "stand_in"])
+            .args(["test", "--release", "--workspace", "--test", "stand_in"])
             .env("SPARK_PLUGIN", &plugin);
         if let Ok(commit) = commit(&lab) {
             command.env("SPARK_PLUGIN_COMMIT", commit);

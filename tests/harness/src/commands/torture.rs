@@ -38,7 +38,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     for version in versions {
         let mut command = lab.cargo();
         command
-            .args(["test", "--release", "--test", test, "--", "--nocapture"])
+            .args(["test", "--release", "--workspace", "--test", test, "--", "--nocapture"])
             .env("SPARK_TORTURE_SECONDS", (minutes * 60).to_string())
             .env("SPARK_TEST_PYTHON", version.to_string());
         if let Some(seed) = seed {
