@@ -9,6 +9,7 @@ mod fuzz;
 mod pythons;
 mod release;
 mod serve;
+mod suite;
 mod test;
 mod torture;
 

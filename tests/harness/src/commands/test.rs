@@ -1,6 +1,6 @@
-//! `./dev test`: sets up everything that tests need, then hands over to cargo.
+//! `./dev test`: sets up everything that tests need, and runs them all; with arguments it hands over to cargo.
 
-use super::{CommandError, Outcome, run_cargo};
+use super::{CommandError, Outcome, run_cargo, suite};
 use harness::{Lab, PythonVersion, Step, note};
 use std::os::unix::process::CommandExt;
 
@@ -33,6 +33,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
     enough(&usable)?;
     if arguments.is_empty() {
         check_models(&lab)?;
+        return suite::run(&lab);
     }
     let mut command = lab.cargo();
     command.args(["test", "--release"]);
