@@ -84,6 +84,7 @@ pub(super) fn run(lab: &Lab) -> Outcome {
         let servers = processors * SERVERS_FOR_EACH_PROCESSOR;
         note_end(run_apart(program, (program.name == OF_SERVERS).then_some(servers)));
     }
+    note_end(examples(lab));
     report(
         ended.into_inner().unwrap_or_else(PoisonError::into_inner),
         start.elapsed(),
