@@ -10,7 +10,7 @@ use harness::{Lab, Profile, Python, Server, journal_files};
 use super::bytebin::{Bytebin, Mode};
 use super::faults::Faults;
 use super::recovery::folder;
-use super::{ANSWER, NOBODY_LISTENS, RUNNING, SAVED, alone, assert_sound, beside, lab, start, stop};
+use super::{ANSWER, NOBODY_LISTENS, RUNNING, SAVED, assert_sound, beside, lab, start, stop};
 
 /// Said when the plugin's end left something to itself.
 const UNFINISHED: &str = "was not finished in time";
@@ -123,7 +123,7 @@ fn a_profile_that_is_not_made_in_time_is_saved_later_or_recovered() {
 
 #[test]
 fn plugins_that_are_reloaded_while_an_upload_hangs_save_and_work_again() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let bytebin = Bytebin::start(Mode::Hang);

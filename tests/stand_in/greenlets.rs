@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{alone, assert_sound, lab, start, stop};
+use super::{assert_sound, beside, lab, start, stop};
 
 #[test]
 fn a_thread_that_runs_greenlets_is_named_and_the_next_session_follows_it_again() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let package = lab.package(python.version, "greenlet==3.5.6").unwrap();

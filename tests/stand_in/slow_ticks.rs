@@ -1,6 +1,6 @@
 //! `--only-ticks-over`, on ticks of known lengths.
 
-use super::{alone, assert_sound, figure, lab, start};
+use super::{alone, assert_sound, beside, figure, lab, start};
 
 /// The lengths of all ticks since this was asked last, in milliseconds, as the stand-in measures them.
 fn lengths(server: &mut harness::Server) -> Vec<f64> {
@@ -100,7 +100,7 @@ fn only_slow_ticks_are_kept_and_nothing_of_the_others() {
 
 #[test]
 fn without_a_slow_tick_it_is_told_how_many_ran_and_the_longest() {
-    let _alone = alone();
+    let _beside = beside();
     let (profile, lengths, said) = profile("--only-ticks-over 60000 --thread *");
     assert!(lengths.iter().all(|millis| *millis < 60_000.0), "{lengths:?}");
     assert_sound(&profile);
@@ -114,7 +114,7 @@ fn without_a_slow_tick_it_is_told_how_many_ran_and_the_longest() {
 
 #[test]
 fn a_slow_tick_in_which_the_session_ends_is_kept_as_far_as_it_came() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ANSWER, alone, assert_sound, lab, start, stop};
+use super::{ANSWER, alone, assert_sound, beside, lab, start, stop};
 
 const SETTINGS: &str = "bytebinUrl = \"http://127.0.0.1:9\"\nbackgroundProfiler = false\nstallSeconds = 1\n";
 
@@ -68,7 +68,7 @@ fn a_server_that_does_not_tick_is_told_once_it_does_and_the_profile_says_when_an
 
 #[test]
 fn a_server_that_is_killed_because_it_hangs_has_the_hang_in_its_recovered_profile() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let parent = lab.target().join("servers");
@@ -107,7 +107,7 @@ fn a_server_that_is_killed_because_it_hangs_has_the_hang_in_its_recovered_profil
 
 #[test]
 fn a_server_that_is_not_to_be_watched_is_not() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = lab();
     let python = lab.default_python().unwrap();
     let mut server = lab
