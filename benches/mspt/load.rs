@@ -49,6 +49,8 @@ impl Load {
                 Mode::Signals(10),
                 Mode::Signals(1),
                 Mode::OursApart(4),
+                // So few that what is left of it would be there without any.
+                Mode::Ours(100),
             ]),
             Load::Mixed => modes.extend([Mode::Signals(4), Mode::Empty]),
             Load::Python => modes.push(Mode::Empty),

@@ -66,7 +66,7 @@ pub(super) fn run(arguments: Vec<String>) -> Outcome {
         let json = lab.target().join(file);
         let mut command = lab.cargo();
         command
-            .args(["bench", "--bench", bench, "--"])
+            .args(["bench", "--workspace", "--bench", bench, "--"])
             .args(&for_part)
             .env("SPARK_BENCH_JSON", &json);
         let status = run_cargo(&mut command)?;
