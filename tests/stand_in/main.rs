@@ -16,6 +16,7 @@ mod greenlets;
 mod independent;
 mod lifecycle;
 mod lock_held;
+mod machine;
 mod owners;
 mod players;
 mod privacy;
@@ -37,10 +38,10 @@ mod world;
 #[path = "../host/src/world_plan.rs"]
 mod world_plan;
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use harness::{Lab, Profile, Python, PythonVersion, Server};
+use machine::{alone, beside};
 
 /// Enough for a slow machine to answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -53,19 +54,6 @@ const SAVED: &str = "Saved ";
 
 /// Settings of a server that is to send nothing to anybody: nobody listens there.
 const NOBODY_LISTENS: &str = "bytebinUrl = \"http://127.0.0.1:9\"\n";
-
-/// The machine, which tests have for themselves or share.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// Held by a test that measures shares or times, while its server runs: no other server runs beside it.
-fn alone() -> RwLockWriteGuard<'static, ()> {
-    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Held by a test whose answer is the same on a busy machine, while its server runs.
-fn beside() -> RwLockReadGuard<'static, ()> {
-    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn lab() -> Lab {
     Lab::open().unwrap()

@@ -36,10 +36,9 @@ const BESIDE_OTHERS: [&str; 22] = [
     "recovery",
 ];
 
-/// Its tests say themselves which of them run beside each other (`alone` and `beside` in tests/stand_in), and most of them wait for a server: it has more threads than the machine has
-/// processors.
+/// Its tests share the machine by themselves (tests/stand_in/machine.rs), and wait for it in threads of their own: as many as there are tests, and more.
 const OF_SERVERS: &str = "stand_in";
-const SERVERS_FOR_EACH_PROCESSOR: usize = 2;
+const THREADS_OF_SERVERS: usize = 256;
 
 /// How many of the programs that took longest are named at the end.
 const NAMED: usize = 6;
@@ -81,8 +80,10 @@ pub(super) fn run(lab: &Lab) -> Outcome {
         }
     });
     for program in &apart {
-        let servers = processors * SERVERS_FOR_EACH_PROCESSOR;
-        note_end(run_apart(program, (program.name == OF_SERVERS).then_some(servers)));
+        note_end(run_apart(
+            program,
+            (program.name == OF_SERVERS).then_some(THREADS_OF_SERVERS),
+        ));
     }
     note_end(examples(lab));
     report(
