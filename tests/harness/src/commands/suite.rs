@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Programs whose answer is the same on a busy machine: they assert no share of time, no rate and no length. Any other is run with nothing beside it.
-const BESIDE_OTHERS: [&str; 22] = [
+const BESIDE_OTHERS: [&str; 21] = [
     "abi",
     "architecture",
     "commands",
@@ -24,7 +24,6 @@ const BESIDE_OTHERS: [&str; 22] = [
     "native_refused",
     "python_beside",
     "python_cython",
-    "python_ends",
     "python_greenlets",
     "python_lifecycle",
     "python_limits",
