@@ -131,7 +131,7 @@ fn an_interpreters_own_tests_do_not_notice_a_session() {
         }
     }
     let ran = AtomicUsize::new(0);
-    pythons::at_once(there, |(minor, python)| {
+    harness::at_once(there, |(minor, python)| {
         if compare(minor, &python) {
             ran.fetch_add(1, Ordering::Relaxed);
         }

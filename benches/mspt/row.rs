@@ -36,6 +36,11 @@ pub fn added_thread_milliseconds(triple: &Triple) -> f64 {
     with - f64::midpoint(before, after)
 }
 
+/// Whether nothing else wanted the processor while there was no profiler.
+fn undisturbed(triple: &Triple) -> bool {
+    triple[0].undisturbed() && triple[2].undisturbed()
+}
+
 fn without(triple: &Triple) -> f64 {
     f64::midpoint(triple[0].mspt, triple[2].mspt)
 }
@@ -73,10 +78,7 @@ struct Summary {
 }
 
 fn summary(rounds: &[Triple]) -> Option<Summary> {
-    let good: Vec<&Triple> = rounds
-        .iter()
-        .filter(|triple| triple[0].undisturbed() && triple[2].undisturbed())
-        .collect();
+    let good: Vec<&Triple> = rounds.iter().filter(|triple| undisturbed(triple)).collect();
     let rounds = if good.is_empty() { rounds.iter().collect() } else { good };
     let of = |figure: &dyn Fn(&Triple) -> f64| Spread::of(rounds.iter().map(|triple| figure(triple)));
     Some(Summary {
@@ -139,10 +141,9 @@ impl Table {
     /// A figure of each round in which nothing else disturbed; `None` for the others, so that rounds of several modes can be compared one by one.
     pub fn rounds(&self, load: Load, mode: Mode, figure: impl Fn(&Triple) -> f64) -> Vec<Option<f64>> {
         let rounds = self.rows.get(&(load, mode)).map(Vec::as_slice).unwrap_or_default();
-        let good = |triple: &Triple| triple[0].undisturbed() && triple[2].undisturbed();
         rounds
             .iter()
-            .map(|triple| good(triple).then(|| figure(triple)))
+            .map(|triple| undisturbed(triple).then(|| figure(triple)))
             .collect()
     }
 

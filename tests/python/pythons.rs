@@ -163,22 +163,5 @@ pub fn in_children_with(prepare: &dyn Fn(&str, &mut Command)) {
     // Two tests of one binary run at once; their children do not.
     static ONE_TEST: Mutex<()> = Mutex::new(());
     let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
-    at_once(children, |(python, mut command)| run_child(&python, &mut command));
-}
-
-/// Does something with each of these, with as many at once as the machine has processors. A panic of one is the caller's, after the others have ended.
-#[allow(dead_code)]
-pub fn at_once<Item: Send>(items: Vec<Item>, each: impl Fn(Item) + Sync) {
-    let waiting = Mutex::new(items);
-    let next = || waiting.lock().unwrap().pop();
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..processors {
-            scope.spawn(|| {
-                while let Some(item) = next() {
-                    each(item);
-                }
-            });
-        }
-    });
+    harness::at_once(children, |(python, mut command)| run_child(&python, &mut command));
 }

@@ -20,6 +20,7 @@
 
 pub mod abi;
 mod apt;
+mod at_once;
 mod check;
 mod debian;
 mod endstone;
@@ -47,6 +48,7 @@ mod tree;
 mod version;
 mod wheel;
 
+pub use at_once::at_once;
 pub use check::Findings;
 pub use endstone::{ENDSTONE_VERSION, Endstone};
 pub use error::{Error, Result};

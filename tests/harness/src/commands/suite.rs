@@ -1,9 +1,8 @@
 //! All test programs of the workspace: those that measure have the machine for themselves, the others run beside each other.
 
 use super::{CommandError, Outcome};
-use harness::{Lab, Step, note};
+use harness::{Lab, Step, at_once, note};
 use serde_json::Value;
-use std::collections::VecDeque;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -61,23 +60,12 @@ struct Ended {
 pub(super) fn run(lab: &Lab) -> Outcome {
     let programs = build(lab)?;
     let start = Instant::now();
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (beside, apart): (Vec<_>, Vec<_>) = programs
         .into_iter()
         .partition(|program| BESIDE_OTHERS.contains(&program.name.as_str()));
     let ended = Mutex::new(Vec::new());
     let note_end = |end: Ended| ended.lock().unwrap_or_else(PoisonError::into_inner).push(end);
-    let waiting = Mutex::new(VecDeque::from(beside));
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    std::thread::scope(|scope| {
-        for _ in 0..processors {
-            scope.spawn(|| {
-                while let Some(program) = next() {
-                    note_end(run_quietly(&program));
-                }
-            });
-        }
-    });
+    at_once(beside, |program| note_end(run_quietly(&program)));
     for program in &apart {
         note_end(run_apart(
             program,

@@ -18,8 +18,7 @@ pub struct Spread {
 impl Spread {
     /// Of no values: none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
-        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-        values.sort_by(f64::total_cmp);
+        let values = sorted(values);
         (!values.is_empty()).then(|| Spread {
             median: quantile(&values, 0.5),
             low: quantile(&values, 0.25),
@@ -40,8 +39,7 @@ impl Spread {
 /// Where the middle lies of all that could have been measured, with a certainty of at least 95 %: between two of the values, as many from either end as chance allows (the sign test's
 /// interval, which holds whatever the values' distribution is). `None` for fewer than six values, which cannot be that certain.
 pub fn median_interval(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
+    let values = sorted(values);
     let count = values.len();
     // How likely it is that fewer than `outside` of them are below the middle: the binomial distribution's lower end.
     let (mut likely, mut below, mut outside) = (0.5_f64.powi(count as i32), 0.0, 0);
@@ -52,6 +50,13 @@ pub fn median_interval(values: impl IntoIterator<Item = f64>) -> Option<(f64, f6
     }
     let low = outside.checked_sub(1)?;
     Some((*values.get(low)?, *values.get(count - 1 - low)?))
+}
+
+/// Those that are numbers, the smallest first.
+fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 /// The value below which this part of the sorted values lies, between two of them in proportion.
