@@ -61,7 +61,7 @@ pub const NESTED_REGISTRATIONS: u32 = 4;
 /// give it away for this long profiles natively.
 pub const INTERPRETER_LOCK_SECONDS: u64 = 20;
 
-/// How long work with the interpreter's lock is waited for once the interpreter has begun to end, in milliseconds. It takes some; a thread that lost the lock in
+/// How long work with the interpreter's lock is waited for when the interpreter is about to end and when it has begun to, in milliseconds. It takes some; a thread that lost the lock in
 /// the middle never gets it again.
 pub const ENDING_WORK_MILLIS: u64 = 1_000;
 

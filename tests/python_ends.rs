@@ -9,6 +9,9 @@ mod pythons;
 #[path = "python/session.rs"]
 mod session;
 
+use std::ffi::{CStr, CString};
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use endstone_spark::model::PythonState;
@@ -19,6 +22,8 @@ use session::{python, run, session as begin, unwinder};
 
 /// In a child: which end is tried.
 const END: &str = "SPARK_TEST_END";
+/// In a child: the library to load before libpython.
+const DOORWAY: &str = "SPARK_TEST_DOORWAY";
 
 /// Ends that come from inside a subinterpreter, where monitoring is another's.
 fn a_session_ends_in_the_main_interpreter_wherever_it_is_ended() {
@@ -52,18 +57,17 @@ fn asleep() -> usize {
 }
 
 /// A session is ended by another thread that waits for the interpreter's lock when the interpreter ends: that thread, or the one that waits for it, may be
-/// gone then, and nothing else. (`sys.setswitchinterval` sees to it that the lock is not given away before.)
+/// gone then, and nothing else. (`sys.setswitchinterval` sees to it that the lock is not given away before, and our function in `atexit`'s list would let that thread come out.)
 fn an_interpreter_that_ends_meanwhile_is_not_waited_for() {
     let attribution = begin();
-    run("work()\nsys.setswitchinterval(0.5)");
+    run("work()\nsys.setswitchinterval(0.5)\nimport atexit\natexit._clear()");
     let tasks = || std::fs::read_dir("/proc/self/task").unwrap().count();
     // The thread that began the session may not be gone yet. This one and the test program's own stay.
     while tasks() > 2 {
         std::thread::yield_now();
     }
     let ending = std::thread::spawn(move || attribution.detach().map_err(|error| error.to_string()));
-    // The thread itself, and the one that waits for the lock. One that were still on its way there when the interpreter has ended would be CPython 3.14's end of the process (docs/architecture.md,
-    // "Known limits").
+    // The thread itself, and the one that waits for the lock.
     while tasks() < 4 {
         std::thread::yield_now();
     }
@@ -84,17 +88,87 @@ fn an_interpreter_that_ends_meanwhile_is_not_waited_for() {
     assert!(again.unwrap_err().to_string().contains("not running"));
 }
 
+/// What stands before CPython's function that waits for the lock (`tests/programs/doorway.c`).
+struct Doorway(*mut libc::c_void);
+
+impl Doorway {
+    /// To be loaded before libpython.
+    fn load(path: &str) -> Self {
+        let path = CString::new(path).unwrap();
+        // SAFETY: a string; the library runs no code of its own when it is loaded.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        assert!(!handle.is_null());
+        Doorway(handle)
+    }
+
+    fn find(&self, name: &CStr) -> *mut libc::c_void {
+        // SAFETY: the library stays loaded.
+        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?}");
+        found
+    }
+
+    /// Hands on to this libpython, which is loaded.
+    fn open(&self, library: &Path) {
+        let library = CString::new(library.to_str().unwrap()).unwrap();
+        // SAFETY: the function of this name has this type.
+        let open = unsafe {
+            std::mem::transmute::<*mut libc::c_void, extern "C" fn(*const libc::c_char) -> libc::c_int>(
+                self.find(c"doorway_open"),
+            )
+        };
+        assert_eq!(open(library.as_ptr()), 0);
+    }
+
+    fn call(&self, name: &CStr) -> libc::c_int {
+        // SAFETY: the functions that are called by name have no arguments; of those without a result it is not looked at.
+        let function =
+            unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> libc::c_int>(self.find(name)) };
+        function()
+    }
+}
+
+/// A thread of ours has seen that Python runs, and is stopped before it asks for the lock, until Python has ended: so it must not end before. (CPython 3.14 ended the process:
+/// "gilstate_tss_set: failed to set current tstate".)
+fn an_interpreter_that_ends_waits_for_who_is_on_the_way_to_its_lock(doorway: &Doorway) {
+    let attribution = begin();
+    run("work()");
+    doorway.call(c"doorway_hold");
+    let ending = std::thread::spawn(move || attribution.detach().map_err(|error| error.to_string()));
+    while doorway.call(c"doorway_waiting") == 0 {
+        std::thread::yield_now();
+    }
+    python().finish();
+    assert!(
+        doorway.call(c"doorway_passed") >= 1,
+        "the interpreter has ended without waiting"
+    );
+    doorway.call(c"doorway_ended");
+    assert_eq!(ending.join().unwrap(), Ok(()));
+    let again = attach(
+        Runtime::discover().unwrap(),
+        ShadowTable::global(),
+        Arc::clone(unwinder()) as Arc<Unwinder>,
+    );
+    assert!(again.unwrap_err().to_string().contains("not running"));
+}
+
 #[test]
 fn child() {
     let (Some(library), Ok(end)) = (pythons::library_of_child(), std::env::var(END)) else {
         return;
     };
+    let doorway = std::env::var(DOORWAY).ok().map(|path| Doorway::load(&path));
     session::start(&library);
+    if let Some(doorway) = &doorway {
+        doorway.open(&library);
+    }
     run(include_str!("programs/lifecycle.py"));
-    match end.as_str() {
-        "subinterpreter" => a_session_ends_in_the_main_interpreter_wherever_it_is_ended(),
-        "meanwhile" => an_interpreter_that_ends_meanwhile_is_not_waited_for(),
-        other => panic!("{other}"),
+    match (end.as_str(), doorway) {
+        ("subinterpreter", _) => a_session_ends_in_the_main_interpreter_wherever_it_is_ended(),
+        ("meanwhile", _) => an_interpreter_that_ends_meanwhile_is_not_waited_for(),
+        ("on the way", Some(doorway)) => an_interpreter_that_ends_waits_for_who_is_on_the_way_to_its_lock(&doorway),
+        (other, _) => panic!("{other}"),
     }
     println!("child is done");
 }
@@ -113,4 +187,20 @@ fn a_session_that_is_ended_in_a_subinterpreter_ends_in_the_main_one() {
 #[test]
 fn a_session_that_is_being_ended_when_python_ends_is_not_waited_for() {
     in_children("meanwhile");
+}
+
+#[test]
+fn python_does_not_end_while_a_thread_of_ours_is_on_the_way_to_its_lock() {
+    let doorway = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doorway.so");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let status = Command::new(compiler)
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .arg(&doorway)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/doorway.c"))
+        .status()
+        .unwrap();
+    assert!(status.success());
+    pythons::in_children_with(&|_, command| {
+        command.env(END, "on the way").env(DOORWAY, &doorway);
+    });
 }

@@ -94,6 +94,8 @@ api! {
     fn PyGILState_Release(c_int);
     fn PyGILState_Check() -> c_int;
     fn PyGILState_GetThisThreadState() -> *mut c_void;
+    fn PyEval_SaveThread() -> *mut c_void;
+    fn PyEval_RestoreThread(*mut c_void);
 
     fn Py_IncRef(*mut PyObject);
     fn Py_DecRef(*mut PyObject);

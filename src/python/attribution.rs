@@ -47,6 +47,16 @@ struct Looked {
     visited: Instant,
 }
 
+/// A visit, from when it is decided upon to its end, whether it was made or not.
+struct Visit(Arc<Watch>);
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        // Release: pairs with the swap of whoever decides upon the next.
+        self.0.visiting.store(false, Ordering::Release);
+    }
+}
+
 impl Attribution {
     /// Looks after what has begun.
     pub(super) fn new(runtime: Runtime, begun: Begun) -> Self {
@@ -154,22 +164,18 @@ impl Attribution {
             }
             looked.visited = Instant::now();
         }
-        // AcqRel, with the Release store below: one visit at a time.
+        // AcqRel, with the Release store of [`Visit`]: one at a time.
         if self.live.table.is_distrusted() || self.watch.visiting.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (api, live, watch) = (self.runtime.api, Arc::clone(&self.live), Arc::clone(&self.watch));
-        let visit = move || {
+        let (api, live, visit) = (self.runtime.api, Arc::clone(&self.live), Visit(Arc::clone(&self.watch)));
+        // Where the interpreter cannot be asked any more, the visit ends with the work that is not done.
+        let _ = with_gil_soon(api, move || {
             // SeqCst, with the store in `detach::end`: either that waits for this visit, or this one does nothing.
-            if !watch.over.load(Ordering::SeqCst) {
+            if !visit.0.over.load(Ordering::SeqCst) {
                 check(api, &tool, &live);
             }
-            watch.visiting.store(false, Ordering::Release);
-        };
-        if with_gil_soon(api, visit).is_err() {
-            // Nothing was begun. Release: pairs with the swap above.
-            self.watch.visiting.store(false, Ordering::Release);
-        }
+        });
     }
 
     /// Ends it: monitoring off, tool id free. Runs here if this thread holds the interpreter's lock, else waits for it as long as

@@ -14,11 +14,12 @@ use std::arch::naked_asm;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
-use pyo3_ffi::{METH_FASTCALL, Py_ssize_t, PyCFunctionFast, PyMethodDef, PyMethodDefPointer, PyObject};
+use pyo3_ffi::{Py_ssize_t, PyObject};
 
 use super::calibrate;
 use super::cold;
 use super::context::{Context, tag, word_offset};
+use super::function::Function;
 use super::monitoring::Event;
 use super::objects::{PythonError, Refs};
 
@@ -212,37 +213,18 @@ entry!(calibrate_return, RETURN, on_calibration);
 entry!(calibrate_yield, YIELD, on_calibration);
 entry!(calibrate_unwind, UNWIND, on_calibration);
 
-/// Six method definitions. Function objects point at them for as long as anybody keeps one.
-struct Definitions([PyMethodDef; Event::COUNT]);
-
-// SAFETY: constants; the pointers in them are to constants and functions.
-unsafe impl Sync for Definitions {}
-
-/// What an entry is, and what CPython declares it to be.
-type Entry = unsafe extern "C-unwind" fn(*mut PyObject, *const *mut PyObject, Py_ssize_t) -> *mut PyObject;
-
-const fn as_c(entry: Entry) -> PyCFunctionFast {
-    // SAFETY: the two differ in whether the arguments may be written, and in that ours may be unwound through, which C code allows.
-    unsafe { std::mem::transmute::<Entry, PyCFunctionFast>(entry) }
-}
-
-macro_rules! definitions {
+macro_rules! functions {
     ($($name:literal $entry:ident),*) => {
-        Definitions([$(PyMethodDef {
-            ml_name: $name.as_ptr(),
-            ml_meth: PyMethodDefPointer { PyCFunctionFast: as_c($entry) },
-            ml_flags: METH_FASTCALL,
-            ml_doc: std::ptr::null(),
-        }),*])
+        [$(Function::new($name, $entry)),*]
     };
 }
 
-static CALLBACKS: Definitions = definitions!(
+static CALLBACKS: [Function; Event::COUNT] = functions!(
     c"spark_start" start, c"spark_resume" resume, c"spark_throw" throw,
     c"spark_return" ret, c"spark_yield" yielded, c"spark_unwind" unwind
 );
 
-static CALIBRATION: Definitions = definitions!(
+static CALIBRATION: [Function; Event::COUNT] = functions!(
     c"spark_calibrate_start" calibrate_start, c"spark_calibrate_resume" calibrate_resume,
     c"spark_calibrate_throw" calibrate_throw, c"spark_calibrate_return" calibrate_return,
     c"spark_calibrate_yield" calibrate_yield, c"spark_calibrate_unwind" calibrate_unwind
@@ -251,14 +233,12 @@ static CALIBRATION: Definitions = definitions!(
 /// Makes function objects of the session with this mark, which becomes their `self`.
 fn make(
     refs: &mut Refs,
-    definitions: &'static Definitions,
+    definitions: &'static [Function; Event::COUNT],
     session: *mut PyObject,
 ) -> Result<[*mut PyObject; Event::COUNT], PythonError> {
     let mut functions = [std::ptr::null_mut(); Event::COUNT];
-    for (definition, function) in definitions.0.iter().zip(&mut functions) {
-        // SAFETY: the lock is held; the definition is a static; the function takes its own reference to `session`.
-        let made = unsafe { (refs.api.PyCFunction_NewEx)(definition, session, std::ptr::null_mut()) };
-        *function = refs.own(made, "making a callback")?;
+    for (definition, function) in definitions.iter().zip(&mut functions) {
+        *function = definition.object(refs, session)?;
     }
     Ok(functions)
 }

@@ -7,9 +7,10 @@
 use std::ffi::c_long;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use pyo3_ffi::{METH_FASTCALL, Py_ssize_t, PyCFunctionFast, PyMethodDef, PyMethodDefPointer, PyObject};
+use pyo3_ffi::{Py_ssize_t, PyObject};
 
 use super::api::{Api, Runtime};
+use super::function::Function;
 use super::gil::with_gil_soon;
 use super::objects::{PythonError, Refs, read_text};
 use crate::model::CollectionTimes;
@@ -46,22 +47,7 @@ static LISTED: AtomicPtr<PyObject> = AtomicPtr::new(std::ptr::null_mut());
 /// What the callback needs of CPython.
 static API: AtomicPtr<Api> = AtomicPtr::new(std::ptr::null_mut());
 
-struct Definition(PyMethodDef);
-
-// SAFETY: a constant; the pointers in it are to a constant and a function.
-unsafe impl Sync for Definition {}
-
-type Callback = unsafe extern "C-unwind" fn(*mut PyObject, *const *mut PyObject, Py_ssize_t) -> *mut PyObject;
-
-static CALLBACK: Definition = Definition(PyMethodDef {
-    ml_name: c"spark_collection".as_ptr(),
-    ml_meth: PyMethodDefPointer {
-        // SAFETY: the two differ in whether the arguments may be written, and in that ours may be unwound through, which C code allows.
-        PyCFunctionFast: unsafe { std::mem::transmute::<Callback, PyCFunctionFast>(on_collection) },
-    },
-    ml_flags: METH_FASTCALL,
-    ml_doc: std::ptr::null(),
-});
+static CALLBACK: Function = Function::new(c"spark_collection", on_collection);
 
 /// Begins to time collections, or ends it, as soon as the interpreter gives its lock away. Nobody waits for that. Without a Python nothing happens.
 pub fn time_collections(wanted: bool) {
@@ -118,10 +104,7 @@ fn change(refs: &mut Refs) -> Result<(), PythonError> {
     // Relaxed: the callback runs with the lock held.
     API.store(std::ptr::from_ref(refs.api).cast_mut(), Ordering::Relaxed);
     BEGAN.store(0, Ordering::Relaxed);
-    // SAFETY: the lock is held; the definition is a static, and functions may do without `self`.
-    let function =
-        unsafe { (refs.api.PyCFunction_NewEx)(&raw const CALLBACK.0, std::ptr::null_mut(), std::ptr::null_mut()) };
-    let function = refs.own(function, "making a callback of the collector")?;
+    let function = CALLBACK.object(refs, std::ptr::null_mut())?;
     refs.method(list, c"append", &[function])?;
     // SAFETY: the lock is held and the function is alive; this reference is kept until it is taken out.
     unsafe { (refs.api.Py_IncRef)(function) };

@@ -82,19 +82,19 @@ pub(super) fn end(
         pause();
     };
     let (freed, mut gone) = match freed {
-        Err(GilError::NotRunning) => {
-            // The interpreter has ended and with it tool id, watcher and callbacks.
-            Live::end();
-            live.table.reset();
-            return Ok(());
-        }
-        Err(error @ GilError::NoThread(_)) => {
-            // Callbacks still come, find no session, and their shadow stacks are read no more; the next to attach ends them.
-            Live::end();
-            live.table.distrust();
-            let (tool, watcher) = (tool.lock().take(), watcher.lock().take());
-            *LEFT_OVER.lock() = Some(LeftOver { tool, watcher });
-            return Err(error.into());
+        Err(error @ (GilError::NotRunning | GilError::NoThread(_))) => {
+            leave(
+                api,
+                live,
+                LeftOver {
+                    tool: tool.lock().take(),
+                    watcher: watcher.lock().take(),
+                },
+            );
+            return match error {
+                GilError::NotRunning => Ok(()),
+                error => Err(error.into()),
+            };
         }
         other => other?,
     };
@@ -104,13 +104,41 @@ pub(super) fn end(
             break;
         }
         pause();
-        let live = Arc::clone(live);
-        gone = with_gil_patiently(api, move || let_go(&live))?;
+        gone = match with_gil_patiently(api, {
+            let live = Arc::clone(live);
+            move || let_go(&live)
+        }) {
+            Err(GilError::NotRunning) => {
+                leave(
+                    api,
+                    live,
+                    LeftOver {
+                        tool: None,
+                        watcher: None,
+                    },
+                );
+                true
+            }
+            other => other?,
+        };
     }
     if !gone {
         return Err(Reason::StillInside);
     }
     freed.map_err(Reason::from)
+}
+
+/// What becomes of a session whose interpreter cannot be asked any more.
+fn leave(api: &'static Api, live: &Live, left: LeftOver) {
+    Live::end();
+    if !api.is_running() {
+        // It has ended, and with it tool id, watcher and callbacks.
+        live.table.reset();
+        return;
+    }
+    // Callbacks still come, find no session, and their shadow stacks are read no more; the next to attach ends them, unless the interpreter ends before.
+    live.table.distrust();
+    *LEFT_OVER.lock() = Some(left);
 }
 
 fn pause() {

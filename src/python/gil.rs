@@ -2,7 +2,7 @@
 //!
 //! **Problem.** Waiting for the lock on a server thread can wait on any C extension. And a thread that waits for it while the interpreter ends
 //! is ended by `pthread_exit` (CPython 3.12, 3.13) or waits for ever (3.12, 3.14); whether the interpreter will end cannot be asked and
-//! acted upon in one step.
+//! acted upon in one step ([`super::ending`] keeps our threads out before it does, as far as it can be told before).
 //!
 //! **Why not `sys::thread::spawn`.** It catches panics around its closure, and a `pthread_exit` that unwinds into a catch aborts the process.
 //!
@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::api::Api;
+use super::ending;
 use crate::limits::{ENDING_WORK_MILLIS, INTERPRETER_LOCK_SECONDS, INTERPRETER_WORK_SECONDS};
 
 /// Why work with the lock was not done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GilError {
-    #[error("Python is not running")]
+    #[error("Python is ending or not running")]
     NotRunning,
     #[error("Python did not give its lock away within {INTERPRETER_LOCK_SECONDS} seconds")]
     NoLock,
@@ -123,17 +124,25 @@ fn here<T>(api: &'static Api, work: impl FnOnce() -> T) -> Result<T, GilError> {
     unsafe {
         let main = (api.PyInterpreterState_Main)();
         if (api.PyInterpreterState_Get)() == main {
+            ending::expect(api);
             return Ok(work());
+        }
+        // The lock that this thread holds may be the subinterpreter's own.
+        if !ending::door().enter() {
+            return Err(GilError::NotRunning);
         }
         let state = (api.PyThreadState_New)(main);
         if state.is_null() {
+            ending::door().leave();
             return Err(GilError::NoThread(std::io::ErrorKind::OutOfMemory.into()));
         }
         let theirs = (api.PyThreadState_Swap)(state);
+        ending::expect(api);
         let result = work();
         (api.PyThreadState_Clear)(state);
         (api.PyThreadState_Swap)(theirs);
         (api.PyThreadState_Delete)(state);
+        ending::door().leave();
         Ok(result)
     }
 }
@@ -214,22 +223,29 @@ fn wait<F, T>(shared: &Shared<F, T>, patience: Option<GilPatience>) -> Result<T,
 }
 
 /// The thread. Up to `PyGILState_Ensure` no frame owns anything that a `pthread_exit` would have to drop: the count that keeps `Shared` alive is
-/// taken up only after it, and a thread that is lost there leaks it.
+/// taken up only after it, and a thread that is lost there leaks it, and is counted inside the door for ever.
 extern "C-unwind" fn entry<T, F: FnOnce() -> T>(argument: *mut c_void) -> *mut c_void {
     let shared = argument.cast_const().cast::<Shared<F, T>>();
     // SAFETY: `with_gil` gave this thread a count, which is not given back yet.
     let api = unsafe { (*shared).api };
-    if !api.is_running() {
+    if !ending::door().enter() {
         // SAFETY: that count, taken up once.
         refuse(unsafe { Arc::from_raw(shared) });
         return std::ptr::null_mut();
     }
-    // SAFETY: the interpreter is initialised; see the module's text for what may happen to this thread here.
-    let state = unsafe { (api.PyGILState_Ensure)() };
-    // SAFETY: that count, taken up once.
-    serve(unsafe { Arc::from_raw(shared) });
-    // SAFETY: pairs with the Ensure above, on the same thread.
-    unsafe { (api.PyGILState_Release)(state) };
+    if api.is_running() {
+        // SAFETY: the interpreter is initialised and, once it knows of the door, waits for this thread before it ends; see the module's text for what may happen here if it has waited for too long.
+        let state = unsafe { (api.PyGILState_Ensure)() };
+        ending::expect(api);
+        // SAFETY: that count, taken up once.
+        serve(unsafe { Arc::from_raw(shared) });
+        // SAFETY: pairs with the Ensure above, on the same thread.
+        unsafe { (api.PyGILState_Release)(state) };
+    } else {
+        // SAFETY: that count, taken up once.
+        refuse(unsafe { Arc::from_raw(shared) });
+    }
+    ending::door().leave();
     std::ptr::null_mut()
 }
 

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `api` | CPython's public functions, looked up |
 //! | `gil` | a thread that takes the interpreter's lock, and may be lost when the interpreter ends |
+//! | `ending` | nobody of ours is in the interpreter when it ends |
+//! | `function` | C functions of ours that Python calls |
 //! | `monitoring` | tool id, events, callbacks' registration |
 //! | `callbacks` | what CPython calls: the hot path |
 //! | `context` | a thread's cache, counters and shadow stack |
@@ -36,6 +38,8 @@ mod cold;
 mod collector;
 mod context;
 mod detach;
+mod ending;
+mod function;
 mod gil;
 mod greenlets;
 mod interpreter;

@@ -1,6 +1,7 @@
 //! The only lock-free code. Everything here is generic: it knows no stacks, samples or Python.
 #![allow(unsafe_code)]
 
+mod door;
 mod history;
 mod pool;
 mod primitive;
@@ -8,6 +9,7 @@ mod published;
 mod seqlock;
 mod slots;
 
+pub use door::Door;
 pub use history::History;
 pub use pool::Pool;
 pub use published::{Published, Publisher, Reading};

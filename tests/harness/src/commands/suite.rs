@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Programs whose answer is the same on a busy machine: they assert no share of time, no rate and no length. Any other is run with nothing beside it.
-const BESIDE_OTHERS: [&str; 21] = [
+const BESIDE_OTHERS: [&str; 33] = [
     "abi",
     "architecture",
     "commands",
@@ -20,9 +20,14 @@ const BESIDE_OTHERS: [&str; 21] = [
     "fuzz",
     "harness",
     "journal",
+    "native_descriptors",
+    "native_fork",
     "native_refused",
+    "plugin",
     "python_beside",
+    "python_births",
     "python_cython",
+    "python_ends",
     "python_greenlets",
     "python_lifecycle",
     "python_limits",
@@ -30,8 +35,15 @@ const BESIDE_OTHERS: [&str; 21] = [
     "python_memory",
     "python_names",
     "python_own_tests",
+    "python_slots",
     "python_steps",
+    "python_symbols",
+    "python_versions",
     "recovery",
+    "senders",
+    "statistics_memory",
+    "upload_fork",
+    "upload_transport",
 ];
 
 /// Its tests share the machine by themselves (tests/stand_in/machine.rs), and wait for it in threads of their own: as many as there are tests, and more.
