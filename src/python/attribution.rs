@@ -171,7 +171,7 @@ impl Attribution {
         let (api, live, visit) = (self.runtime.api, Arc::clone(&self.live), Visit(Arc::clone(&self.watch)));
         // Where the interpreter cannot be asked any more, the visit ends with the work that is not done.
         let _ = with_gil_soon(api, move || {
-            // SeqCst, with the store in `detach::end`: either that waits for this visit, or this one does nothing.
+            // SeqCst, with the store in `detach::end`, which began after this visit was decided upon: either that waits for it, or this does nothing.
             if !visit.0.over.load(Ordering::SeqCst) {
                 check(api, &tool, &live);
             }

@@ -20,7 +20,7 @@ use super::objects::Refs;
 use super::watcher::Watcher;
 use crate::limits::{CALLBACK_EXITS, THREAD_RETRIES};
 
-/// What a session could not give back because no thread could be made for it. The next to attach does that first, so there is never more than one.
+/// What a session could not give back because no thread could be made for it, or the door to the interpreter was closed. The next to attach does that first, so there is never more than one.
 static LEFT_OVER: Mutex<Option<LeftOver>> = Mutex::new(None);
 
 struct LeftOver {
@@ -83,18 +83,11 @@ pub(super) fn end(
     };
     let (freed, mut gone) = match freed {
         Err(error @ (GilError::NotRunning | GilError::NoThread(_))) => {
-            leave(
-                api,
-                live,
-                LeftOver {
-                    tool: tool.lock().take(),
-                    watcher: watcher.lock().take(),
-                },
-            );
-            return match error {
-                GilError::NotRunning => Ok(()),
-                error => Err(error.into()),
+            let left = LeftOver {
+                tool: tool.lock().take(),
+                watcher: watcher.lock().take(),
             };
+            return leave(api, live, Some(left), error);
         }
         other => other?,
     };
@@ -104,21 +97,12 @@ pub(super) fn end(
             break;
         }
         pause();
-        gone = match with_gil_patiently(api, {
+        let asked = with_gil_patiently(api, {
             let live = Arc::clone(live);
             move || let_go(&live)
-        }) {
-            Err(GilError::NotRunning) => {
-                leave(
-                    api,
-                    live,
-                    LeftOver {
-                        tool: None,
-                        watcher: None,
-                    },
-                );
-                true
-            }
+        });
+        gone = match asked {
+            Err(error @ GilError::NotRunning) => return leave(api, live, None, error),
             other => other?,
         };
     }
@@ -128,17 +112,20 @@ pub(super) fn end(
     freed.map_err(Reason::from)
 }
 
-/// What becomes of a session whose interpreter cannot be asked any more.
-fn leave(api: &'static Api, live: &Live, left: LeftOver) {
+/// What becomes of a session whose interpreter cannot be asked any more, for this reason.
+fn leave(api: &'static Api, live: &Live, left: Option<LeftOver>, why: GilError) -> Result<(), Reason> {
     Live::end();
-    if !api.is_running() {
-        // It has ended, and with it tool id, watcher and callbacks.
+    if matches!(why, GilError::NotRunning) && !api.is_running() {
+        // It ends or has ended, and with it tool id, watcher and callbacks.
         live.table.reset();
-        return;
+        return Ok(());
     }
-    // Callbacks still come, find no session, and their shadow stacks are read no more; the next to attach ends them, unless the interpreter ends before.
+    // Callbacks that still come find no session, and their shadow stacks are read no more. The next to attach ends them, unless the interpreter ends before.
     live.table.distrust();
-    *LEFT_OVER.lock() = Some(left);
+    if left.is_some() {
+        *LEFT_OVER.lock() = left;
+    }
+    Err(why.into())
 }
 
 fn pause() {

@@ -44,7 +44,7 @@ pub(super) fn door() -> &'static Door {
 
 /// Sees to it that the door is closed when the interpreter ends. Needs the lock of the main interpreter. If it cannot be done it is tried again the next time.
 pub(super) fn expect(api: &'static Api) {
-    // Relaxed, here and below: the lock orders it. Where there is none, the function may come to stand there twice, which does no harm.
+    // Relaxed, here and below: the lock orders it. Where there is none, or it is given away while the function is registered, the function may come to stand there twice, which does no harm.
     if LISTED.load(Ordering::Relaxed) {
         return;
     }

@@ -1,7 +1,7 @@
 //! A thread that takes the interpreter's lock.
 //!
 //! **Problem.** Waiting for the lock on a server thread can wait on any C extension. And a thread that waits for it while the interpreter ends
-//! is ended by `pthread_exit` (CPython 3.12, 3.13) or waits for ever (3.12, 3.14); whether the interpreter will end cannot be asked and
+//! is ended by `pthread_exit` (CPython 3.12, 3.13) or waits for ever (3.12, and 3.14 and newer); whether the interpreter will end cannot be asked and
 //! acted upon in one step ([`super::ending`] keeps our threads out before it does, as far as it can be told before).
 //!
 //! **Why not `sys::thread::spawn`.** It catches panics around its closure, and a `pthread_exit` that unwinds into a catch aborts the process.
@@ -234,7 +234,8 @@ extern "C-unwind" fn entry<T, F: FnOnce() -> T>(argument: *mut c_void) -> *mut c
         return std::ptr::null_mut();
     }
     if api.is_running() {
-        // SAFETY: the interpreter is initialised and, once it knows of the door, waits for this thread before it ends; see the module's text for what may happen here if it has waited for too long.
+        // SAFETY: the interpreter is initialised and, once it knows of the door, waits for this thread before it ends; see the module's text for what may happen here if it has waited
+        // for too long.
         let state = unsafe { (api.PyGILState_Ensure)() };
         ending::expect(api);
         // SAFETY: that count, taken up once.

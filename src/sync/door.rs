@@ -6,7 +6,7 @@
 //! **Algorithm.** A thread counts itself in before it looks whether the door is closed, and whoever closes it does so before it looks at the count: of the two, one sees the
 //! other.
 //!
-//! **Price.** Two additions for each visit.
+//! **Price.** Two additions and a full fence for each visit.
 //!
 //! **Assumptions.** None: a thread that never comes out keeps the count above zero, so whoever waits for it must do that for a limited time.
 
