@@ -11,7 +11,6 @@ mod session;
 
 use std::ffi::{CStr, CString};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use endstone_spark::model::PythonState;
@@ -44,6 +43,15 @@ fn a_session_ends_in_the_main_interpreter_wherever_it_is_ended() {
         run("assert tools() == [None] * 6, tools()");
         run("assert [M.get_events(i) for i in range(6) if not M.use_tool_id(i, 'look')] == [0] * 6\nfree(*range(6))");
     }
+}
+
+fn no_session_can_begin() {
+    let again = attach(
+        Runtime::discover().unwrap(),
+        ShadowTable::global(),
+        Arc::clone(unwinder()) as Arc<Unwinder>,
+    );
+    assert!(again.unwrap_err().to_string().contains("not running"));
 }
 
 /// Threads of this process that wait for something.
@@ -80,12 +88,7 @@ fn an_interpreter_that_ends_meanwhile_is_not_waited_for() {
     let ended = ending.join().unwrap();
     println!("a session that was being ended: {ended:?}");
     assert!(!Runtime::discover().unwrap().is_running());
-    let again = attach(
-        Runtime::discover().unwrap(),
-        ShadowTable::global(),
-        Arc::clone(unwinder()) as Arc<Unwinder>,
-    );
-    assert!(again.unwrap_err().to_string().contains("not running"));
+    no_session_can_begin();
 }
 
 /// What stands before CPython's function that waits for the lock (`tests/programs/doorway.c`).
@@ -145,12 +148,7 @@ fn an_interpreter_that_ends_waits_for_who_is_on_the_way_to_its_lock(doorway: &Do
     );
     doorway.call(c"doorway_ended");
     assert_eq!(ending.join().unwrap(), Ok(()));
-    let again = attach(
-        Runtime::discover().unwrap(),
-        ShadowTable::global(),
-        Arc::clone(unwinder()) as Arc<Unwinder>,
-    );
-    assert!(again.unwrap_err().to_string().contains("not running"));
+    no_session_can_begin();
 }
 
 #[test]
@@ -192,14 +190,8 @@ fn a_session_that_is_being_ended_when_python_ends_is_not_waited_for() {
 #[test]
 fn python_does_not_end_while_a_thread_of_ours_is_on_the_way_to_its_lock() {
     let doorway = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doorway.so");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let status = Command::new(compiler)
-        .args(["-O1", "-shared", "-fPIC", "-o"])
-        .arg(&doorway)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/doorway.c"))
-        .status()
-        .unwrap();
-    assert!(status.success());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/doorway.c");
+    harness::peers::compile(&source, &doorway).unwrap();
     pythons::in_children_with(&|_, command| {
         command.env(END, "on the way").env(DOORWAY, &doorway);
     });

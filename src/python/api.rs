@@ -151,6 +151,11 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 impl Api {
+    /// The table, once it was found: for functions of ours that Python calls, which were made with it.
+    pub(super) fn found() -> Option<&'static Api> {
+        Some(FOUND.get()?.as_ref().ok()?.api)
+    }
+
     /// Whether the interpreter runs: initialised and not ending. Needs no lock. It can begin to end right after the answer.
     pub(super) fn is_running(&self) -> bool {
         // SAFETY: may be called at any time, without the lock, before initialisation too (documented).

@@ -44,9 +44,6 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// Our function while it stands in the list, else null. Changed with the interpreter's lock held; we own a reference.
 static LISTED: AtomicPtr<PyObject> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What the callback needs of CPython.
-static API: AtomicPtr<Api> = AtomicPtr::new(std::ptr::null_mut());
-
 static CALLBACK: Function = Function::new(c"spark_collection", on_collection);
 
 /// Begins to time collections, or ends it, as soon as the interpreter gives its lock away. Nobody waits for that. Without a Python nothing happens.
@@ -102,7 +99,6 @@ fn change(refs: &mut Refs) -> Result<(), PythonError> {
         return Ok(());
     }
     // Relaxed: the callback runs with the lock held.
-    API.store(std::ptr::from_ref(refs.api).cast_mut(), Ordering::Relaxed);
     BEGAN.store(0, Ordering::Relaxed);
     let function = CALLBACK.object(refs, std::ptr::null_mut())?;
     refs.method(list, c"append", &[function])?;
@@ -118,8 +114,9 @@ unsafe extern "C-unwind" fn on_collection(
     arguments: *const *mut PyObject,
     count: Py_ssize_t,
 ) -> *mut PyObject {
-    // SAFETY: set, for ever, before this function was made; null never then.
-    let api: &'static Api = unsafe { &*API.load(Ordering::Relaxed) };
+    let Some(api) = Api::found() else {
+        return std::ptr::null_mut();
+    };
     if count == 2 {
         // SAFETY: the caller passes that many arguments, alive for the call.
         let (phase, info) = unsafe { (*arguments, *arguments.add(1)) };

@@ -12,7 +12,7 @@
 //! **Assumptions.** A thread gets a processor within the limited time. A Python whose `atexit` functions were called ends: for us it has ended for good, whoever called them. Nobody
 //! takes our function out of the list (`atexit._clear()`); then it is as if there were no door.
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use pyo3_ffi::{Py_ssize_t, PyObject};
@@ -28,9 +28,6 @@ static DOOR: Door = Door::new();
 
 /// Whether the function stands in the list. Changed with the interpreter's lock held.
 static LISTED: AtomicBool = AtomicBool::new(false);
-
-/// What the function needs of CPython: there before it is put into the list.
-static API: AtomicPtr<Api> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The process in which it was put there: a child made by `fork` has none of the threads that may be inside.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -49,7 +46,6 @@ pub(super) fn expect(api: &'static Api) {
         return;
     }
     PROCESS.store(std::process::id(), Ordering::Relaxed);
-    API.store(std::ptr::from_ref(api).cast_mut(), Ordering::Relaxed);
     let mut refs = Refs::new(api);
     LISTED.store(register(&mut refs).is_ok(), Ordering::Relaxed);
     refs.release();
@@ -69,8 +65,9 @@ unsafe extern "C-unwind" fn on_ending(
     _count: Py_ssize_t,
 ) -> *mut PyObject {
     door().close();
-    // SAFETY: set, for ever, before this function was made.
-    let api: &'static Api = unsafe { &*API.load(Ordering::Relaxed) };
+    let Some(api) = Api::found() else {
+        return std::ptr::null_mut();
+    };
     if PROCESS.load(Ordering::Relaxed) == std::process::id() && !door().is_empty() {
         // SAFETY: the lock is held by this thread, which takes it again before it goes on.
         let state = unsafe { (api.PyEval_SaveThread)() };

@@ -111,15 +111,16 @@ pub fn version_of(program: &Path) -> String {
     )
 }
 
-/// Compiles a small C library for a server, next to the place where it is used.
+/// Compiles a small C library, next to the place where it is used, with the compiler that `CC` names or else `cc`.
 ///
 /// # Errors
 /// If there is no compiler, or it fails.
 pub fn compile(source: &Path, library: &Path) -> Result<()> {
-    let mut command = Command::new("cc");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let mut command = Command::new(&compiler);
     command.args(["-O2", "-fPIC", "-shared", "-o"]).arg(library).arg(source);
     let status = command.status().map_err(|source| Error::Spawn {
-        program: "cc".to_owned(),
+        program: compiler,
         source,
     })?;
     if status.success() {
