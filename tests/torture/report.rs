@@ -36,6 +36,8 @@ pub struct Report {
     states: BTreeMap<String, u64>,
     foreign: u64,
     judged: Judged,
+    /// What the program said at its end.
+    said: String,
     commands: Vec<String>,
     failures: Vec<String>,
 }
@@ -66,6 +68,7 @@ impl Report {
             states: BTreeMap::new(),
             foreign: 0,
             judged: Judged::default(),
+            said: String::new(),
             commands: Vec::new(),
             failures: Vec::new(),
         }
@@ -144,6 +147,7 @@ impl Report {
 
     /// What the program says of itself.
     pub fn judge_work(&mut self, said: &str) {
+        said.clone_into(&mut self.said);
         if !said.contains("undone [] failures []") {
             self.failures.push(format!("the program: {said}"));
         }
@@ -196,6 +200,7 @@ impl fmt::Display for Report {
             judged.millis,
             first(&judged.gaps)
         )?;
+        writeln!(out, "the program: {}", self.said)?;
         writeln!(out, "memory after each session, KiB: {:?}", self.resident_kib)
     }
 }
