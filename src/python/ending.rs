@@ -10,7 +10,8 @@
 //! **Price.** One function in `atexit`'s list from the first use of the interpreter to its end.
 //!
 //! **Assumptions.** A thread gets a processor within the limited time. A Python whose `atexit` functions were called ends: for us it has ended for good, whoever called them. Nobody
-//! takes our function out of the list (`atexit._clear()`); then it is as if there were no door.
+//! takes our function out of the list (`atexit._clear()`); then it is as if there were no door. What other threads do with the lock meanwhile does
+//! not wait for what the ending thread holds: other functions of that list give the lock away, too.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;

@@ -4,15 +4,12 @@
 
 use std::time::{Duration, Instant};
 
-use harness::{Footprint, Server};
+use harness::{Footprint, GIVE_BACK, Server};
 
 use super::{RUNNING, SAVED, beside, lab};
 
 /// Waits for an answer until it comes: a machine that is busy with other things may take minutes for a run of hours.
 const PATIENCE: Duration = Duration::from_secs(900);
-
-/// Endstone's allocator (mimalloc) keeps what is free, and the kernel makes large pages of it in the course of minutes, used or not: both look like growth.
-const GIVE_BACK: &str = "!python __import__('ctypes').CDLL(None).mi_collect(1)";
 
 fn ask(server: &mut Server, line: &str, answer: &str) -> String {
     let mark = server.command(line).unwrap();

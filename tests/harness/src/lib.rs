@@ -58,7 +58,8 @@ pub use lab::Lab;
 pub use launch::command as launch_command;
 pub use linked::Linked;
 pub use measure::{
-    Attached, CpuTime, Folded, Footprint, Meter, Record, Slice, Spread, chains, machine, median_interval, peers,
+    Attached, CpuTime, Folded, Footprint, GIVE_BACK, Meter, Record, Slice, Spread, chains, machine, median_interval,
+    peers,
 };
 pub use output::{Mark, Pattern};
 pub use plugins::build as build_plugin;

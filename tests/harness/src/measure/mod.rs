@@ -13,7 +13,7 @@ mod spread;
 pub use attached::Attached;
 pub use cpu::CpuTime;
 pub use folded::Folded;
-pub use footprint::Footprint;
+pub use footprint::{Footprint, GIVE_BACK};
 pub use meter::{Meter, Slice};
 pub use record::{Record, machine};
 pub use spread::{Spread, median_interval};
