@@ -12,6 +12,7 @@ mod session;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use endstone_spark::model::PythonState;
 use endstone_spark::native::Unwinder;
@@ -131,22 +132,37 @@ impl Doorway {
     }
 }
 
-/// A thread of ours has seen that Python runs, and is stopped before it asks for the lock, until Python has ended: so it must not end before. (CPython 3.14 ended the process:
-/// "gilstate_tss_set: failed to set current tstate".)
-fn an_interpreter_that_ends_waits_for_who_is_on_the_way_to_its_lock(doorway: &Doorway) {
+/// Begins to end a session, whose thread stands before the lock when this returns.
+fn end_a_session_at(doorway: &Doorway, hold: &CStr) -> JoinHandle<Result<(), String>> {
     let attribution = begin();
     run("work()");
-    doorway.call(c"doorway_hold");
+    doorway.call(hold);
     let ending = std::thread::spawn(move || attribution.detach().map_err(|error| error.to_string()));
     while doorway.call(c"doorway_waiting") == 0 {
         std::thread::yield_now();
     }
+    ending
+}
+
+/// A thread of ours has seen that Python runs, and is stopped before it asks for the lock, until Python has ended: so it must not end before. (CPython 3.14 ended the process:
+/// "gilstate_tss_set: failed to set current tstate".)
+fn an_interpreter_that_ends_waits_for_who_is_on_the_way_to_its_lock(doorway: &Doorway) {
+    let ending = end_a_session_at(doorway, c"doorway_hold");
     python().finish();
     assert!(
         doorway.call(c"doorway_passed") >= 1,
         "the interpreter has ended without waiting"
     );
     doorway.call(c"doorway_ended");
+    assert_eq!(ending.join().unwrap(), Ok(()));
+    no_session_can_begin();
+}
+
+/// The same, and the thread never goes on.
+fn an_interpreter_that_ends_does_not_wait_for_ever(doorway: &Doorway) {
+    let ending = end_a_session_at(doorway, c"doorway_hold_for_good");
+    python().finish();
+    assert_eq!(doorway.call(c"doorway_passed"), 0);
     assert_eq!(ending.join().unwrap(), Ok(()));
     no_session_can_begin();
 }
@@ -166,6 +182,7 @@ fn child() {
         ("subinterpreter", _) => a_session_ends_in_the_main_interpreter_wherever_it_is_ended(),
         ("meanwhile", _) => an_interpreter_that_ends_meanwhile_is_not_waited_for(),
         ("on the way", Some(doorway)) => an_interpreter_that_ends_waits_for_who_is_on_the_way_to_its_lock(&doorway),
+        ("stuck on the way", Some(doorway)) => an_interpreter_that_ends_does_not_wait_for_ever(&doorway),
         (other, _) => panic!("{other}"),
     }
     println!("child is done");
@@ -187,12 +204,21 @@ fn a_session_that_is_being_ended_when_python_ends_is_not_waited_for() {
     in_children("meanwhile");
 }
 
-#[test]
-fn python_does_not_end_while_a_thread_of_ours_is_on_the_way_to_its_lock() {
-    let doorway = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doorway.so");
+fn in_children_with_a_doorway(end: &str) {
+    let doorway = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("doorway {end}.so"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/doorway.c");
     harness::peers::compile(&source, &doorway).unwrap();
     pythons::in_children_with(&|_, command| {
-        command.env(END, "on the way").env(DOORWAY, &doorway);
+        command.env(END, end).env(DOORWAY, &doorway);
     });
+}
+
+#[test]
+fn python_does_not_end_while_a_thread_of_ours_is_on_the_way_to_its_lock() {
+    in_children_with_a_doorway("on the way");
+}
+
+#[test]
+fn python_ends_though_a_thread_of_ours_is_stuck_on_the_way_to_its_lock() {
+    in_children_with_a_doorway("stuck on the way");
 }

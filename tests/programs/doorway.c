@@ -1,5 +1,5 @@
 // Stands before CPython's PyGILState_Ensure: a library that is loaded before libpython. A thread that asks for the lock while the door is held is kept until the
-// interpreter has ended, or for a quarter of a second: as if the scheduler had stopped it there.
+// interpreter has ended, or for a quarter of a second: as if the scheduler had stopped it there. Or it is kept for ever.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static int (*ensure)(void);
-static atomic_int held, waiting, passed, ended;
+static atomic_int held, for_good, waiting, passed, ended;
 
 // 0 if the function that this one stands before was found.
 int doorway_open(const char *library) {
@@ -19,6 +19,11 @@ int doorway_open(const char *library) {
 
 void doorway_hold(void) {
     atomic_store(&held, 1);
+}
+
+void doorway_hold_for_good(void) {
+    atomic_store(&for_good, 1);
+    doorway_hold();
 }
 
 int doorway_waiting(void) {
@@ -45,6 +50,9 @@ int PyGILState_Ensure(void) {
         return ensure();
     }
     atomic_store(&waiting, 1);
+    while (atomic_load(&for_good)) {
+        pause();
+    }
     for (double end = now() + 0.25; now() < end && !atomic_load(&ended);) {
         usleep(5000);
     }
