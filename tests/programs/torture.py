@@ -464,16 +464,19 @@ def waits_in(child):
         time.sleep(0.001)
     else:
         return "none: it runs"
+    code = []
     with open(f"/proc/{child}/maps") as file:
-        mappings = [line.split() for line in file if "r-xp" in line]
+        for bounds, rights, *_, path in map(str.split, file):
+            low, high = (int(bound, 16) for bound in bounds.split("-"))
+            library = os.path.basename(path)
+            if "x" in rights and not library.startswith(("libc.so", "ld-linux")):
+                code.append((low, high, library))
     with open(f"/proc/{child}/mem", "rb", buffering=0) as memory:
         memory.seek(int(said[-2], 16))
         words = struct.unpack("128Q", memory.read(1024))
     for word in words:
-        for bounds, *_, path in mappings:
-            low, high = (int(bound, 16) for bound in bounds.split("-"))
-            library = os.path.basename(path)
-            if low <= word < high and not library.startswith(("libc.so", "ld-linux")):
+        for low, high, library in code:
+            if low <= word < high:
                 return library
     return "unknown"
 

@@ -70,7 +70,7 @@ fn a_plugin_that_is_enabled_used_and_reloaded_all_the_time_leaves_nothing_behind
                 round + 1
             );
         }
-        let given_back = ask(&mut server, GIVE_BACK, "!python");
+        let given_back = ask(&mut server, &format!("!python {GIVE_BACK}"), "!python");
         assert!(!given_back.contains("Error"), "{given_back}");
         sizes.push(Footprint::of(server.pid()).unwrap());
         for file in server.profile_files().unwrap() {

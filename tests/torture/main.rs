@@ -21,9 +21,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytebin::{Bytebin, Mode};
-use harness::{Footprint, GIVE_BACK, Lab, PythonVersion, Server};
+use harness::{Lab, PythonVersion, Server};
 use operator::Operator;
-use remains::Remains;
+use remains::{Remains, footprint};
 use report::Report;
 use tempfile::TempDir;
 use truth::Truth;
@@ -82,13 +82,6 @@ fn python(server: &mut Server, expression: &str) -> String {
     server.wait_for_since(mark, "!python", operator::PATIENCE).unwrap()
 }
 
-/// Memory in KiB, without what the allocator has left to give back.
-fn resident(server: &mut Server) -> u64 {
-    let mark = server.command(GIVE_BACK).unwrap();
-    server.wait_for_since(mark, "!python", operator::PATIENCE).unwrap();
-    Footprint::of(server.pid()).unwrap().resident_kib
-}
-
 fn torture(version: Option<PythonVersion>, time: Duration, seed: u64) {
     let lab = Lab::open().unwrap();
     let python_of = version.unwrap_or_else(|| lab.default_python().unwrap().version);
@@ -132,12 +125,11 @@ fn torture(version: Option<PythonVersion>, time: Duration, seed: u64) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         operator.session(&mut server, &mut report);
-        report.resident_kib.push(resident(&mut server));
+        report.resident_kib.push(footprint(&mut server).resident_kib);
     }
     operator.settle(&mut server, &mut report);
     let undone = python(&mut server, "__import__('torture').stop()");
     server.ask("!ticks 3", "!ticks done").unwrap();
-    println!("given back at the end: {} KiB remain", resident(&mut server));
     let after = Remains::of(&mut server);
     server.stop_cleanly().unwrap();
     report.judge_remains(&before, &after);

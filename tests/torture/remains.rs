@@ -1,6 +1,8 @@
 //! What a process has, to see what is left of what was done in it.
 
-use harness::{Footprint, Server};
+use harness::{Footprint, GIVE_BACK, Server};
+
+use super::python;
 
 /// One look.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +27,13 @@ pub fn more(before: &[String], after: &[String]) -> Vec<String> {
     after.iter().filter(|name| is_new(name)).cloned().collect()
 }
 
+/// What a server takes up, without what its allocator has left to give back.
+pub fn footprint(server: &mut Server) -> Footprint {
+    let given_back = python(server, GIVE_BACK);
+    assert!(!given_back.contains("Error"), "{given_back}");
+    Footprint::of(server.pid()).unwrap()
+}
+
 impl Remains {
     pub fn of(server: &mut Server) -> Self {
         let [threads, tools, signal] =
@@ -34,7 +43,7 @@ impl Remains {
             threads: names.split(" | ").map(str::to_owned).collect(),
             tools,
             signal,
-            footprint: Footprint::of(server.pid()).unwrap(),
+            footprint: footprint(server),
         }
     }
 }

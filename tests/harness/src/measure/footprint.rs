@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::error::{FileContext, Result};
 
-/// Asks a server on Endstone's runtime to give free memory back, by its allocator (mimalloc) and its interpreter: it keeps what is free, and the kernel makes large pages of that in the course of minutes,
-/// used or not. Both look like growth.
-pub const GIVE_BACK: &str = "!python __import__('ctypes').CDLL(None).mi_collect(1)";
+/// A Python expression by which Endstone's allocator (mimalloc) gives free memory back: it keeps what is free, and the kernel makes large pages of that in the course of minutes, used or not. Both
+/// look like growth.
+pub const GIVE_BACK: &str = "__import__('ctypes').CDLL(None).mi_collect(1)";
 
 /// One look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
